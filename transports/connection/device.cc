@@ -1,0 +1,110 @@
+#include "transports/connection/device.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <climits>
+
+#include "transports/connection/connector.h"
+#include "weft/log.h"
+
+namespace weft {
+namespace {
+
+// Where neither the provider nor the kernel knows a link's speed (loopback, virtual interfaces) NCCL's own sockets
+// assume 10 Gb/s, and so does Weft, so that NCCL weighs both alike.
+constexpr int kUnknownSpeedMbps = 10'000;
+
+// NCCL's test() reports sizes as int, and NCCL likes its limits to be powers of two.
+constexpr std::size_t kMaxMessageBytes = 1UL << 30;
+static_assert(kMaxMessageBytes <= INT_MAX);
+
+DeviceProperties describe(const fabric::Info& info, const DeviceOptions& options) {
+  DeviceProperties properties;
+  properties.name = info.domain();
+  properties.pci_path = info.pci_path();
+  // Until topology knows cards, one NIC is one card.
+  properties.guid = std::hash<std::string>{}(properties.pci_path.empty() ? properties.name : properties.pci_path);
+  properties.pointer_support = kPointerHost | (options.cuda != nullptr ? kPointerCuda : 0);
+  properties.speed_mbps = info.speed_mbps() > 0 ? info.speed_mbps() : kUnknownSpeedMbps;
+  properties.max_comms = static_cast<int>(kMaxIds);
+  properties.max_receives = options.max_receives;
+  properties.max_message_bytes = std::min(kMaxMessageBytes, info.get()->ep_attr->max_msg_size);
+  return properties;
+}
+
+}  // namespace
+
+std::string local_host_name() {
+  char name[256] = {};
+  return gethostname(name, sizeof name - 1) == 0 ? name : "unknown";
+}
+
+Device::Device(const DeviceOptions& options, std::unique_ptr<Rail> rail)
+    : options_(options),
+      rail_(std::move(rail)),
+      peers_(rail_->addresses()),
+      memory_(rail_->domain(), options.mr_cache, options.cuda, options.memory_access) {}
+
+Result<std::unique_ptr<Device>> Device::open(const fabric::Library& library, const fabric::Info& info,
+                                             const DeviceOptions& options) {
+  TRY(auto rail, Rail::open(library, info, options.cq_entries));
+  std::unique_ptr<Device> device(new Device(options, std::move(rail)));
+  TRY_VOID(device->prepare());
+  return device;
+}
+
+Status Device::prepare() {
+  properties_ = describe(rail_->info(), options_);
+  TRY(address_, rail_->endpoint().address());
+  if (address_.size() > kMaxAddressBytes) {
+    return fail(Code::kUsage, "addresses of provider " + rail_->info().provider() + " take " +
+                                  std::to_string(address_.size()) + " bytes; a connect handle has room for " +
+                                  std::to_string(kMaxAddressBytes));
+  }
+  const SpinGuard guard(lock_);
+  TRY(control_, ControlChannel::open(*rail_, peers_, registry_, options_.transport));
+  return {};
+}
+
+Device::~Device() {
+  // First the endpoint: afterwards the provider touches no buffer and no operation any more.
+  rail_->shut();
+  peers_.start_closing();
+}
+
+Result<MemoryHandle*> Device::register_memory(void* data, std::size_t size, int pointer_kind, int dmabuf_fd,
+                                              std::uint64_t dmabuf_offset) {
+  return memory_.acquire(data, size, pointer_kind, dmabuf_fd, dmabuf_offset);
+}
+
+Status Device::deregister_memory(MemoryHandle* memory) { return memory_.release(memory); }
+
+void Device::queue_failed(int error) noexcept {
+  if (queue_failed_) return;
+  queue_failed_ = true;
+  const Error failure{Code::kSystem, error,
+                      "the completion queue of " + name() + " failed: " + rail_->library().strerror(error) + " (" +
+                          std::to_string(error) +
+                          "); every communicator on it is lost. Look for the NIC in the kernel log"};
+  WEFT_WARN("%s", failure.what.c_str());
+  registry_.for_each([&](Addressable& object) { object.on_peer_failed(failure); });
+}
+
+void Device::unowned_error(const fabric::CompletionError& error) noexcept {
+  ++unowned_errors_;
+  if (!std::has_single_bit(unowned_errors_)) return;
+  WEFT_WARN("%s reported an error without saying whose: %s (%d), provider says: %s (%d); seen %llu times",
+            name().c_str(), rail_->library().strerror(error.error), error.error, error.text, error.provider_error,
+            static_cast<unsigned long long>(unowned_errors_));
+}
+
+void Device::sweep() noexcept {
+  std::erase_if(closing_, [](const auto& object) { return object->is_idle(); });
+  // Attempts that the caller gave up: NCCL has no call for that, it just stops asking.
+  const auto now = Clock::now();
+  std::erase_if(connectors_, [now](const auto& connector) { return connector->is_abandoned(now); });
+}
+
+}  // namespace weft

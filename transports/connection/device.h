@@ -1,0 +1,106 @@
+// A device: what NCCL sees as one NIC. It owns the rails, the peers, the control channel and the registrations that
+// all its communicators share, and the one lock that the data path takes.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "transports/connection/control_channel.h"
+#include "transports/connection/mr_cache.h"
+#include "transports/connection/peer_table.h"
+#include "transports/connection/rail.h"
+#include "transports/connection/registry.h"
+#include "transports/fabric/cuda_driver.h"
+#include "weft/device_properties.h"
+#include "weft/result.h"
+#include "weft/spin_lock.h"
+#include "weft/wire.h"
+
+namespace weft {
+
+class Connector;
+
+using Clock = std::chrono::steady_clock;
+
+/// What the user and the transport decide about a device; see the parameter table for the user's part.
+struct DeviceOptions {
+  TransportId transport = TransportId::kSendRecv;
+  std::uint64_t memory_access = 0;  ///< FI_SEND | FI_RECV, ...: what registrations must allow
+  int max_receives = 1;             ///< largest grouped receive
+  std::size_t cq_entries = 0;       ///< 0: the provider's default
+  bool mr_cache = true;
+  std::chrono::milliseconds connect_timeout{120'000};
+  std::chrono::milliseconds peer_check{1'000};      ///< how often a waiting request makes sure its peer is there
+  std::chrono::milliseconds stall_warning{60'000};  ///< 0: never
+  const fabric::CudaDriver* cuda = nullptr;         ///< null: host memory only; must outlive the device
+};
+
+/// Thread safe where a function says so; everything else wants lock() held. Destroying a device ends all operations;
+/// communicators and listeners made from it must have been closed before.
+class Device {
+ public:
+  /// Opens the NIC that `info` describes. `library` must outlive the device.
+  static Result<std::unique_ptr<Device>> open(const fabric::Library& library, const fabric::Info& info,
+                                              const DeviceOptions& options);
+  ~Device();
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+
+  /// Thread safe; never changes.
+  const DeviceProperties& properties() const noexcept { return properties_; }
+  const DeviceOptions& options() const noexcept { return options_; }
+  const std::string& name() const noexcept { return properties_.name; }
+
+  /// Thread safe. See MrCache::acquire and release; `dmabuf_fd` below zero means plain memory.
+  Result<MemoryHandle*> register_memory(void* data, std::size_t size, int pointer_kind, int dmabuf_fd = -1,
+                                        std::uint64_t dmabuf_offset = 0);
+  Status deregister_memory(MemoryHandle* memory);
+
+  SpinLock& lock() noexcept { return lock_; }
+
+  Rail& rail() noexcept { return *rail_; }
+  PeerTable& peers() noexcept { return peers_; }
+  Registry& registry() noexcept { return registry_; }
+  ControlChannel& control() noexcept { return *control_; }
+  const std::vector<std::byte>& address() const noexcept { return address_; }
+
+  /// Connection attempts, which live here because NCCL keeps no object of ours between calls of connect().
+  std::vector<std::unique_ptr<Connector>>& connectors() noexcept { return connectors_; }
+
+  /// The completion queue itself failed; nothing on this device can be trusted any more. Fails every communicator.
+  [[gnu::cold]] void queue_failed(int error) noexcept;
+  /// A failed completion that the provider does not attribute to any operation.
+  [[gnu::cold]] void unowned_error(const fabric::CompletionError& error) noexcept;
+
+  /// Takes a closed communicator whose operations have not all ended; it is destroyed when they have.
+  void keep_until_idle(std::unique_ptr<Addressable> object) { closing_.push_back(std::move(object)); }
+  /// Destroys what has become idle. Called from set-up and close paths.
+  void sweep() noexcept;
+  std::size_t closing_count() const noexcept { return closing_.size(); }
+
+ private:
+  Device(const DeviceOptions& options, std::unique_ptr<Rail> rail);
+  Status prepare();
+
+  DeviceOptions options_;
+  DeviceProperties properties_;
+  SpinLock lock_;
+  std::unique_ptr<Rail> rail_;
+  std::vector<std::byte> address_;
+  Registry registry_;
+  PeerTable peers_;
+  std::unique_ptr<ControlChannel> control_;
+  MrCache memory_;
+  std::vector<std::unique_ptr<Connector>> connectors_;
+  std::vector<std::unique_ptr<Addressable>> closing_;
+  std::uint64_t unowned_errors_ = 0;
+  bool queue_failed_ = false;
+};
+
+/// This host's name, for messages to and about peers.
+std::string local_host_name();
+
+}  // namespace weft

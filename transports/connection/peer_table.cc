@@ -1,0 +1,73 @@
+#include "transports/connection/peer_table.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "weft/log.h"
+
+namespace weft {
+namespace {
+
+std::string key_of(std::span<const std::byte> address) {
+  return {reinterpret_cast<const char*>(address.data()), address.size()};
+}
+
+}  // namespace
+
+Result<Peer*> PeerTable::acquire(std::span<const std::byte> address) {
+  auto& slot = peers_[key_of(address)];
+  if (slot && slot->failed_) retired_.push_back(std::move(slot));
+  if (!slot) {
+    auto inserted = addresses_.insert(address);
+    if (!inserted) {
+      peers_.erase(key_of(address));
+      return std::unexpected(std::move(inserted).error());
+    }
+    slot = std::make_unique<Peer>();
+    slot->address_ = *inserted;
+    slot->bytes_.assign(address.begin(), address.end());
+    slot->name_ = addresses_.text(address);
+  }
+  ++slot->references_;
+  return slot.get();
+}
+
+void PeerTable::release(Peer* peer) noexcept {
+  if (--peer->references_ > 0 || (peer->established_ && !peer->failed_)) return;
+  if (!closing_) addresses_.remove(peer->address_);
+  std::erase_if(peers_, [peer](const auto& entry) { return entry.second.get() == peer; });
+  std::erase_if(retired_, [peer](const auto& entry) { return entry.get() == peer; });
+}
+
+void PeerTable::set_name(Peer& peer, const char* host, std::uint32_t pid) {
+  if (peer.named_) return;
+  std::string clean = host;
+  for (char& c : clean) {
+    if (std::isgraph(static_cast<unsigned char>(c)) == 0) c = '?';
+  }
+  peer.name_ = "host " + clean + " pid " + std::to_string(pid) + " (" + peer.name_ + ")";
+  peer.named_ = true;
+}
+
+void PeerTable::fail(Peer& peer, const Error& error) {
+  if (peer.failed_) return;
+  peer.failed_ = true;
+  WEFT_WARN("%s", error.what.c_str());
+  Error told = error;
+  told.logged = true;
+  // A watcher may stop watching while it is told.
+  const auto watchers = peer.watchers_;
+  for (Addressable* watcher : watchers) watcher->on_peer_failed(told);
+}
+
+Error PeerTable::unreachable(const Peer& peer, const Rail& rail, int error, const char* detail) {
+  std::string what = "peer " + peer.name() + " cannot be reached from " + rail.name() + ": " +
+                     rail.library().strerror(error) + " (" + std::to_string(error) + ")";
+  if (detail[0] != '\0') what += std::string(", ") + detail;
+  return {Code::kRemote, error,
+          what +
+              ". Its process may have ended or its node may be gone: look at that host's log first; if it is alive, "
+              "check security groups and routes between the two"};
+}
+
+}  // namespace weft

@@ -1,0 +1,153 @@
+#include "transports/sendrecv/comm.h"
+
+#include <rdma/fi_errno.h>
+
+#include <cerrno>
+
+#include "weft/log.h"
+
+namespace weft::sendrecv {
+namespace {
+
+/// Errors that say the other process cannot be reached, as opposed to something wrong with one message.
+bool means_unreachable(int error) noexcept {
+  switch (error) {
+    case FI_ECONNREFUSED:
+    case FI_ECONNRESET:
+    case FI_ECONNABORTED:
+    case FI_ENOTCONN:
+    case FI_ESHUTDOWN:
+    case FI_EHOSTUNREACH:
+    case FI_EHOSTDOWN:
+    case FI_ENETUNREACH:
+    case FI_ETIMEDOUT:
+    case EPIPE: return true;
+    default: return false;
+  }
+}
+
+}  // namespace
+
+Comm::~Comm() {
+  device_.registry().remove(*this);
+  device_.peers().unwatch(*peer_, *this);
+  device_.peers().release(peer_);
+}
+
+void Comm::fail(Error error) noexcept {
+  if (failed_) return;
+  failed_ = true;
+  error_ = std::move(error);
+  WEFT_WARN("%s", error_.what.c_str());
+}
+
+void Comm::on_peer_failed(const Error& error) {
+  if (failed_) return;
+  // Said once for the peer, not once for each of its communicators.
+  failed_ = true;
+  error_ = error;
+}
+
+bool Comm::on_notice(const Notice& notice) {
+  switch (notice.kind) {
+    case NoticeKind::kAlive: return true;
+    case NoticeKind::kClosed: peer_closed_ = true; return true;
+    case NoticeKind::kTruncated:
+      fail({Code::kTruncated, FI_ETRUNC,
+            "message of " + std::to_string(notice.sent_bytes) + " bytes to " + peer_->name() + " (tag " +
+                std::to_string(notice.tag) + ", sequence " + std::to_string(notice.sequence) +
+                ") did not fit: the receive there was posted with " + std::to_string(notice.posted_bytes) +
+                " bytes. The ranks disagree about a size: compare the arguments of the collective on both"});
+      return true;
+    case NoticeKind::kConsumed: break;  // for senders only
+  }
+  return false;
+}
+
+void Comm::post_failed(const char* what, int error) noexcept {
+  if (means_unreachable(error)) {
+    device_.peers().fail(*peer_, PeerTable::unreachable(*peer_, device_.rail(), error, ""));
+    return;
+  }
+  fail({Code::kSystem, error,
+        std::string(what) + " failed on " + device_.name() + " to peer " + peer_->name() + ": " +
+            device_.rail().library().strerror(error) + " (" + std::to_string(error) + ")"});
+}
+
+void Comm::operation_failed(const fabric::CompletionError& error, std::uint64_t tag, std::size_t size) noexcept {
+  if (error.error == FI_ECANCELED) return;  // ours, while closing
+  if (means_unreachable(error.error)) {
+    device_.peers().fail(*peer_, PeerTable::unreachable(*peer_, device_.rail(), error.error, error.text));
+    return;
+  }
+  if (error.error == FI_ETRUNC) {
+    const std::size_t sent = error.overflow > 0 ? size + error.overflow : 0;
+    fail({Code::kTruncated, FI_ETRUNC,
+          "message from " + peer_->name() + " (tag " + std::to_string(nccl_tag_of(tag)) + ", sequence " +
+              std::to_string(sequence_of(tag)) + ") is longer than the " + std::to_string(size) +
+              " bytes of its receive on " + device_.name() +
+              ". The ranks disagree about a size: compare the arguments of the collective on both"});
+    unsent_ = make_notice(NoticeKind::kTruncated);
+    unsent_->tag = nccl_tag_of(tag);
+    unsent_->sequence = sequence_of(tag);
+    unsent_->sent_bytes = sent;
+    unsent_->posted_bytes = size;
+    if (device_.control().send(*peer_, *unsent_) != PostStatus::kAgain) unsent_.reset();
+    return;
+  }
+  fail({Code::kSystem, error.error,
+        "an operation on " + device_.name() + " with peer " + peer_->name() + " (tag " +
+            std::to_string(nccl_tag_of(tag)) + ", sequence " + std::to_string(sequence_of(tag)) + ", " +
+            std::to_string(size) + " bytes) failed: " + device_.rail().library().strerror(error.error) + " (" +
+            std::to_string(error.error) + "), provider says: " + error.text + " (" +
+            std::to_string(error.provider_error) + ")"});
+}
+
+Notice Comm::make_notice(NoticeKind kind) const noexcept {
+  Notice notice{};
+  notice.header = make_header(ControlType::kNotice, device_.options().transport, sizeof notice, remote_);
+  notice.kind = kind;
+  return notice;
+}
+
+void Comm::check_peer() noexcept {
+  if (unsent_ && device_.control().send(*peer_, *unsent_) != PostStatus::kAgain) unsent_.reset();
+  if (failed_) return;
+  const auto now = Clock::now();
+  if (posted_ + ended_ != seen_) {
+    seen_ = posted_ + ended_;
+    quiet_since_ = now;
+    warned_ = false;
+    return;
+  }
+  const auto& options = device_.options();
+  if (peer_closed_ && now - quiet_since_ >= options.peer_check) {
+    // Not at once: what it sent before it closed may still be on its way, and may be overtaken by the notice.
+    fail({Code::kRemote, 0,
+          "peer " + peer_->name() + " closed its end of a connection on " + device_.name() +
+              " while this side still waits for it: it has ended or aborted; look at its log first"});
+    return;
+  }
+  if (now - quiet_since_ >= options.peer_check) device_.control().check(*peer_, now, options.peer_check);
+  if (!warned_ && options.stall_warning.count() > 0 && now - quiet_since_ >= options.stall_warning) warn_stalled(now);
+}
+
+void Comm::warn_stalled(Clock::time_point now) noexcept {
+  warned_ = true;
+  const auto waited = std::chrono::duration_cast<std::chrono::seconds>(now - quiet_since_).count();
+  WEFT_WARN(
+      "%llu operations with peer %s on %s have not moved for %lld s; the peer can be reached, so its process is "
+      "probably stuck or late: look at its log and stack. This side goes on waiting",
+      static_cast<unsigned long long>(in_flight()), peer_->name().c_str(), device_.name().c_str(),
+      static_cast<long long>(waited));
+}
+
+void Comm::leave() noexcept {
+  device_.registry().remove(*this);
+  if (!peer_->failed() && !peer_closed_) {
+    if (unsent_) device_.control().send(*peer_, *unsent_);
+    device_.control().send(*peer_, make_notice(NoticeKind::kClosed));
+  }
+}
+
+}  // namespace weft::sendrecv

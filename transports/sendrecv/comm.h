@@ -1,0 +1,85 @@
+// What the two ends of a connection have in common: device, peer, the one sticky error, and the check that the peer
+// is still there while somebody waits.
+#pragma once
+
+#include <cstdint>
+
+#include "transports/connection/device.h"
+#include "transports/connection/registry.h"
+#include "weft/result.h"
+
+namespace weft::sendrecv {
+
+/// Wants the device's lock unless a function says otherwise.
+class Comm : public Addressable {
+ public:
+  ~Comm() override;
+
+  /// Any thread, any time.
+  Device& device() const noexcept { return device_; }
+  Peer& peer() const noexcept { return *peer_; }
+
+  bool failed() const noexcept { return failed_; }
+  /// Why calls fail. Without the lock: only after one has returned kFailed.
+  const Error& error() const noexcept { return error_; }
+
+  bool is_idle() const noexcept override { return in_flight() == 0; }
+  void on_peer_failed(const Error& error) override;
+  bool on_notice(const Notice& notice) override;
+
+  /// Called while a request waits, as often as the caller likes: most calls only count.
+  void waiting() noexcept {
+    device_.control().repost();
+    if ((++idle_polls_ & (kPollsPerCheck - 1)) == 0) [[unlikely]]
+      check_peer();
+  }
+
+  /// The provider took, or gave back, an operation of this communicator.
+  void operation_posted() noexcept { ++posted_; }
+  void operation_ended() noexcept { ++ended_; }
+
+  /// An operation failed: decides whether the peer, the communicator or nobody is to blame.
+  void operation_failed(const fabric::CompletionError& error, std::uint64_t tag, std::size_t size) noexcept;
+
+  /// Fails the communicator for good, with one line. Later errors do not replace the first.
+  void fail(Error error) noexcept;
+
+ protected:
+  /// Takes over one reference to `peer`.
+  Comm(Device& device, Peer* peer) : device_(device), endpoint_(device.rail().endpoint()), peer_(peer) {}
+  fabric::Endpoint& endpoint() const noexcept { return endpoint_; }
+  /// Operations handed to the provider since the start, and those of them that have ended.
+  std::uint64_t posted() const noexcept { return posted_; }
+  std::uint64_t ended() const noexcept { return ended_; }
+  std::uint64_t in_flight() const noexcept { return posted_ - ended_; }
+  /// The provider refused a post.
+  void post_failed(const char* what, int error) noexcept;
+  Notice make_notice(NoticeKind kind) const noexcept;
+  void set_remote(Key remote) noexcept { remote_ = remote; }
+  /// Leaves the tables and tells the peer; from now on only completions reach this object.
+  void leave() noexcept;
+
+ private:
+  // About a millisecond of polling: frequent enough for limits given in milliseconds, rare enough to cost nothing.
+  static constexpr std::uint32_t kPollsPerCheck = 1024;
+
+  [[gnu::cold]] void check_peer() noexcept;
+  void warn_stalled(Clock::time_point now) noexcept;
+
+  Device& device_;
+  fabric::Endpoint& endpoint_;
+  Peer* peer_;
+  Key remote_ = 0;  ///< the communicator at the other end
+  bool failed_ = false;
+  bool peer_closed_ = false;
+  bool warned_ = false;
+  std::uint32_t idle_polls_ = 0;
+  std::uint64_t posted_ = 0;
+  std::uint64_t ended_ = 0;
+  std::uint64_t seen_ = 0;         ///< posted_ + ended_ at the last check
+  Clock::time_point quiet_since_;  ///< when that last changed
+  std::optional<Notice> unsent_;   ///< an error the peer must hear of
+  Error error_{};
+};
+
+}  // namespace weft::sendrecv
