@@ -87,7 +87,8 @@ enum class Verdict : std::uint32_t {
   kWrongNonce,
   kAlreadyUsed,
   kWrongVersion,
-  kFailed
+  kFailed,
+  kDuplicate,  ///< never sent: the request has been answered
 };
 const char* verdict_text(Verdict verdict) noexcept;
 

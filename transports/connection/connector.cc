@@ -21,6 +21,7 @@ Result<Connector*> Connector::find_or_begin(Device& device, std::span<std::byte,
                 "connect handle refused: its connection has been made or given up already; each handle "
                 "serves one connection");
   }
+  if (device.lost()) return std::unexpected(*device.lost());
   device.sweep();
   std::unique_ptr<Connector> connector(new Connector(device));
   TRY_VOID(device.registry().add(*connector));
@@ -44,7 +45,7 @@ Status Connector::begin(const ConnectHandle& handle, std::span<const std::byte> 
   std::memcpy(request_.address, device_.address().data(), device_.address().size());
   std::strncpy(request_.host, local_host_name().c_str(), sizeof request_.host - 1);
   request_.payload_size = static_cast<std::uint16_t>(payload.size());
-  std::memcpy(request_.payload, payload.data(), payload.size());
+  std::ranges::copy(payload, request_.payload);
   request_.header = make_header(ControlType::kConnectRequest, handle.transport, wire_size(request_), handle.listener);
   return {};
 }

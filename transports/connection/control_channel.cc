@@ -36,7 +36,7 @@ Result<std::unique_ptr<ControlChannel>> ControlChannel::open(Rail& rail, PeerTab
   for (Slot& slot : channel->receives_) {
     slot.data = data;
     data += kMaxControlBytes;
-    channel->unposted_[channel->unposted_count_++] = &slot;
+    channel->note_unposted(slot);
   }
   for (Slot& slot : channel->sends_) {
     slot.data = data;
@@ -44,7 +44,7 @@ Result<std::unique_ptr<ControlChannel>> ControlChannel::open(Rail& rail, PeerTab
     data += kMaxControlBytes;
     channel->free_sends_[channel->free_count_++] = &slot;
   }
-  channel->post_receives();
+  channel->catch_up();
   return channel;
 }
 
@@ -92,8 +92,8 @@ void ControlChannel::on_completion(fabric::Operation& operation, std::size_t rec
   }
   ++counters_.received;
   receive({slot.data, received});
-  unposted_[unposted_count_++] = &slot;
-  post_receives();
+  note_unposted(slot);
+  catch_up();
 }
 
 void ControlChannel::check(Peer& peer, std::chrono::steady_clock::time_point now,
@@ -122,7 +122,30 @@ void ControlChannel::check(Peer& peer, std::chrono::steady_clock::time_point now
   check.next_probe = now + check.backoff;
 }
 
+void ControlChannel::send_last(Peer& peer, const Notice& notice) noexcept {
+  if (send(peer, notice) != PostStatus::kAgain || held_count_ == held_.size()) return;
+  peers_.retain(peer);
+  held_[held_count_++] = {&peer, notice};
+  behind_ = true;
+}
+
+void ControlChannel::do_rest() noexcept {
+  post_receives();
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < held_count_; ++i) {
+    const Held held = held_[i];
+    if (send(*held.peer, held.notice) == PostStatus::kAgain) {
+      held_[kept++] = held;
+    } else {
+      peers_.release(held.peer);
+    }
+  }
+  held_count_ = kept;
+  behind_ = unposted_count_ > 0 || held_count_ > 0;
+}
+
 void ControlChannel::finish_send(Slot& slot) noexcept {
+  if (std::exchange(slot.is_refusal, false)) --refusals_;
   --slot.peer->control_sends_;
   peers_.release(std::exchange(slot.peer, nullptr));
   free_sends_[free_count_++] = &slot;
@@ -138,8 +161,8 @@ void ControlChannel::on_error(const fabric::CompletionError& error) noexcept {
   }
   // A receive fails when a message does not fit (a stranger's: ours always do) or when the endpoint closes.
   if (error.error == FI_ETRUNC) count_refused("it is too long");
-  unposted_[unposted_count_++] = &slot;
-  if (error.error != FI_ECANCELED) post_receives();
+  // Posted again by the next catch_up(), not here: a receive that fails at once must not keep progress busy.
+  if (error.error != FI_ECANCELED) note_unposted(slot);
 }
 
 void ControlChannel::receive(std::span<const std::byte> bytes) noexcept {
@@ -177,20 +200,27 @@ bool ControlChannel::dispatch(const Notice& notice) {
 }
 
 void ControlChannel::refuse(const ConnectRequest& request, Verdict verdict) {
-  auto peer = peers_.acquire(std::span(request.address).first(request.address_size));
-  if (!peer) return count_refused("its address cannot be used");
+  if (verdict == Verdict::kDuplicate) return;
+  const auto address = std::span(request.address).first(request.address_size);
   if (is_worth_a_line(counters_.refused + 1)) {
     WEFT_WARN(
-        "connection from %s refused on %s: %s (%llu refused so far). If this is not a peer of yours, somebody "
-        "else on the network is trying to reach this process",
-        (*peer)->name().c_str(), rail_.name().c_str(), verdict_text(verdict),
+        "connection from %s refused on %s: %s (%llu refused so far). If this is not a peer of yours, somebody else on "
+        "the "
+        "network is trying to reach this process",
+        rail_.addresses().text(address).c_str(), rail_.name().c_str(), verdict_text(verdict),
         static_cast<unsigned long long>(counters_.refused + 1));
   }
+  // Best effort: an honest connector learns the reason at once, otherwise at its time limit.
+  if (refusals_ == kRefusals) return;
+  auto peer = peers_.acquire(address);
+  if (!peer) return;
   ConnectReply reply{};
   reply.verdict = verdict;
   reply.header = make_header(ControlType::kConnectReply, transport_, wire_size(reply), request.connector);
-  // Best effort: an honest connector learns the reason at once, otherwise at its time limit.
-  send(**peer, reply);
+  if (send(**peer, reply) == PostStatus::kPosted) {
+    free_sends_[free_count_]->is_refusal = true;  // the slot it was sent from
+    ++refusals_;
+  }
   peers_.release(*peer);
 }
 

@@ -34,6 +34,8 @@ class ControlChannel {
   static constexpr std::size_t kSends = 256;    ///< in flight at once; a 257th must wait
   /// ... of which to one peer: a process that has stopped reading must not use up everybody's.
   static constexpr std::uint32_t kSendsPerPeer = 16;
+  /// ... and to strangers who have been refused.
+  static constexpr std::size_t kRefusals = 32;
 
   /// Registers the buffers where the provider asks for it and posts the receives.
   static Result<std::unique_ptr<ControlChannel>> open(Rail& rail, PeerTable& peers, Registry& registry,
@@ -55,11 +57,16 @@ class ControlChannel {
   [[gnu::cold, gnu::noinline]] void on_completion(fabric::Operation& operation, std::size_t received) noexcept;
   [[gnu::cold, gnu::noinline]] void on_error(const fabric::CompletionError& error) noexcept;
 
-  /// Posts receives again that could not be posted at once. Cheap when there are none.
-  void repost() noexcept {
-    if (unposted_count_ > 0) [[unlikely]]
-      post_receives();
+  /// Does what the provider could not take at once: receives to be posted again, notices of closed communicators. Cheap
+  /// when there is nothing.
+  void catch_up() noexcept {
+    if (behind_) [[unlikely]]
+      do_rest();
   }
+
+  /// Sends a notice whose sender will not be there to try again. Held back while the provider is full; dropped where
+  /// too many are.
+  void send_last(Peer& peer, const Notice& notice) noexcept;
 
   TransportId transport() const noexcept { return transport_; }
   const ControlCounters& counters() const noexcept { return counters_; }
@@ -73,6 +80,13 @@ class ControlChannel {
     Peer* peer = nullptr;  ///< sends only
     std::byte* data = nullptr;
     bool is_send = false;
+    bool is_refusal = false;
+  };
+
+  /// A notice that could not be sent at once. Holds a reference to its peer.
+  struct Held {
+    Peer* peer;
+    Notice notice;
   };
 
   ControlChannel(Rail& rail, PeerTable& peers, Registry& registry, TransportId transport)
@@ -80,6 +94,11 @@ class ControlChannel {
 
   PostStatus send_bytes(Peer& peer, std::span<const std::byte> bytes) noexcept;
   void finish_send(Slot& slot) noexcept;
+  [[gnu::cold, gnu::noinline]] void do_rest() noexcept;
+  void note_unposted(Slot& slot) noexcept {
+    unposted_[unposted_count_++] = &slot;
+    behind_ = true;
+  }
   void post_receives() noexcept;
   void receive(std::span<const std::byte> bytes) noexcept;
   bool dispatch(const ConnectRequest& request);
@@ -103,6 +122,10 @@ class ControlChannel {
   std::size_t free_count_ = 0;
   std::array<Slot*, kReceives> unposted_{};
   std::size_t unposted_count_ = 0;
+  std::array<Held, kSends> held_{};
+  std::size_t held_count_ = 0;
+  std::size_t refusals_ = 0;  ///< in flight
+  bool behind_ = false;       ///< catch_up() has something to do
 };
 
 }  // namespace weft

@@ -63,6 +63,7 @@ Status Device::prepare() {
                                   std::to_string(address_.size()) + " bytes; a connect handle has room for " +
                                   std::to_string(kMaxAddressBytes));
   }
+  peers_.set_address_size(address_.size());
   const SpinGuard guard(lock_);
   TRY(control_, ControlChannel::open(*rail_, peers_, registry_, options_.transport));
   return {};
@@ -82,14 +83,14 @@ Result<MemoryHandle*> Device::register_memory(void* data, std::size_t size, int 
 Status Device::deregister_memory(MemoryHandle* memory) { return memory_.release(memory); }
 
 void Device::queue_failed(int error) noexcept {
-  if (queue_failed_) return;
-  queue_failed_ = true;
-  const Error failure{Code::kSystem, error,
-                      "the completion queue of " + name() + " failed: " + rail_->library().strerror(error) + " (" +
-                          std::to_string(error) +
-                          "); every communicator on it is lost. Look for the NIC in the kernel log"};
+  if (lost_) return;
+  Error failure{Code::kSystem, error,
+                "the completion queue of " + name() + " failed: " + rail_->library().strerror(error) + " (" +
+                    std::to_string(error) + "); every communicator on it is lost. Look for the NIC in the kernel log"};
   WEFT_WARN("%s", failure.what.c_str());
-  registry_.for_each([&](Addressable& object) { object.on_peer_failed(failure); });
+  failure.logged = true;
+  lost_ = std::move(failure);
+  registry_.for_each([this](Addressable& object) { object.on_peer_failed(*lost_); });
 }
 
 void Device::unowned_error(const fabric::CompletionError& error) noexcept {

@@ -72,6 +72,8 @@ class Device {
 
   /// The completion queue itself failed; nothing on this device can be trusted any more. Fails every communicator.
   [[gnu::cold]] void queue_failed(int error) noexcept;
+  /// Why the device is lost, if it is; nothing new can be made on it.
+  const std::optional<Error>& lost() const noexcept { return lost_; }
   /// A failed completion that the provider does not attribute to any operation.
   [[gnu::cold]] void unowned_error(const fabric::CompletionError& error) noexcept;
 
@@ -97,7 +99,7 @@ class Device {
   std::vector<std::unique_ptr<Connector>> connectors_;
   std::vector<std::unique_ptr<Addressable>> closing_;
   std::uint64_t unowned_errors_ = 0;
-  bool queue_failed_ = false;
+  std::optional<Error> lost_;
 };
 
 /// This host's name, for messages to and about peers.

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "weft/log.h"
@@ -39,13 +40,17 @@ Listener::~Listener() {
 
 Verdict Listener::on_connect_request(const ConnectRequest& request) {
   if (request.nonce != nonce_) return Verdict::kWrongNonce;
-  if (used_) return Verdict::kAlreadyUsed;
+  // One that arrives twice must not get a refusal after its acceptance.
+  if (used_by_ != 0) return used_by_ == request.connector ? Verdict::kDuplicate : Verdict::kAlreadyUsed;
   auto peer = device_.peers().acquire(std::span(request.address).first(request.address_size));
   if (!peer) {
-    WEFT_WARN("a connection cannot be accepted: %s", peer.error().what.c_str());
+    // Of an honest peer that holds the handle; a stranger's nonsense is counted and said by the control channel.
+    if (peer.error().code == Code::kSystem) {
+      WEFT_WARN("a connection cannot be accepted: %s", peer.error().what.c_str());
+    }
     return Verdict::kFailed;
   }
-  used_ = true;
+  used_by_ = request.connector;
   device_.peers().set_name(**peer, request.host, request.pid);
   device_.peers().watch(**peer, *this);
   pending_ = Pending{*peer, request};
@@ -56,8 +61,10 @@ void Listener::on_peer_failed(const Error& error) { failed_ = error; }
 
 Result<const Listener::Pending*> Listener::pending() {
   if (failed_) return std::unexpected(*failed_);
+  if (device_.lost()) return std::unexpected(*device_.lost());
   if (pending_) return &*pending_;
-  if (used_) return fail(Code::kUsage, "this listener has accepted its one connection; listen again for another");
+  if (used_by_ != 0)
+    return fail(Code::kUsage, "this listener has accepted its one connection; listen again for another");
   const auto now = Clock::now();
   if (!deadline_) deadline_ = now + device_.options().connect_timeout;
   if (now < *deadline_) return nullptr;
@@ -76,7 +83,7 @@ PostStatus Listener::reply(Key receiver, std::span<const std::byte> payload) {
   reply.verdict = Verdict::kAccepted;
   reply.receiver = receiver;
   reply.payload_size = static_cast<std::uint16_t>(payload.size());
-  std::memcpy(reply.payload, payload.data(), payload.size());
+  std::ranges::copy(payload, reply.payload);
   reply.header = make_header(ControlType::kConnectReply, device_.options().transport, wire_size(reply),
                              pending_->request.connector);
   const PostStatus status = device_.control().send(*pending_->peer, reply);

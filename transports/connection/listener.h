@@ -46,7 +46,7 @@ class Listener : public Addressable {
 
   Device& device_;
   std::uint64_t nonce_ = 0;
-  bool used_ = false;
+  Key used_by_ = 0;  ///< the connector that the listener has served or serves
   std::optional<Pending> pending_;
   std::optional<Error> failed_;
   std::optional<Clock::time_point> deadline_;  ///< set by the first accept: before it nobody waits

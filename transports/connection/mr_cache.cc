@@ -85,7 +85,7 @@ Result<MemoryHandle*> MrCache::acquire(void* data, std::size_t size, int pointer
   const std::lock_guard guard(mutex_);
   Entry* entry = nullptr;
   if (must_register(pointer_kind)) {
-    TRY(entry, find_or_register(request, Group{pointer_kind, handle->cuda_device, dmabuf_fd >= 0}));
+    TRY(entry, find_or_register(request, Group{handle->cuda_device, dmabuf_fd >= 0}));
     handle->descriptor = entry->region.descriptor();
     handle->region = &entry->region;
   }

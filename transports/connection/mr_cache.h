@@ -74,8 +74,7 @@ class MrCache {
  private:
   /// Registrations that may stand in for each other: host memory, one GPU's memory, its memory behind dma-bufs.
   struct Group {
-    int pointer_kind;
-    int cuda_device;
+    int cuda_device;  ///< -1: host memory
     bool dmabuf;
     auto operator<=>(const Group&) const = default;
   };

@@ -15,10 +15,25 @@ std::string key_of(std::span<const std::byte> address) {
 }  // namespace
 
 Result<Peer*> PeerTable::acquire(std::span<const std::byte> address) {
+  if (address.size() != address_size_) {
+    return weft::fail(Code::kRemote,
+                      "an address of " + std::to_string(address.size()) + " bytes is none of this provider's");
+  }
   auto& slot = peers_[key_of(address)];
-  if (slot && slot->failed_) retired_.push_back(std::move(slot));
+  Peer* predecessor = nullptr;
+  if (slot && slot->failed_) {
+    predecessor = slot.get();
+    retired_.push_back(std::move(slot));
+  }
   if (!slot) {
-    auto inserted = addresses_.insert(address);
+    // The provider may give one entry to both, so there is only one: it goes over to the successor.
+    Result<fi_addr_t> inserted = FI_ADDR_UNSPEC;
+    if (predecessor != nullptr) {
+      predecessor->owns_address_ = false;
+      inserted = predecessor->address_;
+    } else {
+      inserted = addresses_.insert(address);
+    }
     if (!inserted) {
       peers_.erase(key_of(address));
       return std::unexpected(std::move(inserted).error());
@@ -34,7 +49,7 @@ Result<Peer*> PeerTable::acquire(std::span<const std::byte> address) {
 
 void PeerTable::release(Peer* peer) noexcept {
   if (--peer->references_ > 0 || (peer->established_ && !peer->failed_)) return;
-  if (!closing_) addresses_.remove(peer->address_);
+  if (!closing_ && peer->owns_address_) addresses_.remove(peer->address_);
   std::erase_if(peers_, [peer](const auto& entry) { return entry.second.get() == peer; });
   std::erase_if(retired_, [peer](const auto& entry) { return entry.get() == peer; });
 }
@@ -52,6 +67,7 @@ void PeerTable::set_name(Peer& peer, const char* host, std::uint32_t pid) {
 void PeerTable::fail(Peer& peer, const Error& error) {
   if (peer.failed_) return;
   peer.failed_ = true;
+  if (peer.watchers_.empty()) return;
   WEFT_WARN("%s", error.what.c_str());
   Error told = error;
   told.logged = true;

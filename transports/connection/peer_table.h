@@ -29,6 +29,7 @@ class Peer {
   friend class PeerTable;
   friend class ControlChannel;
   std::uint32_t control_sends_ = 0;
+  bool owns_address_ = true;  ///< false once a successor at the same address has taken it over
   PeerCheck check_;
   fi_addr_t address_ = FI_ADDR_UNSPEC;
   std::string name_;
@@ -45,6 +46,9 @@ class PeerTable {
  public:
   explicit PeerTable(fabric::AddressVector& addresses) : addresses_(addresses) {}
 
+  /// All addresses of a provider have the size of our own; others are refused before the provider sees them.
+  void set_address_size(std::size_t size) noexcept { address_size_ = size; }
+
   /// The entry for `address`, made if it is new or the old one has failed, with one reference more.
   Result<Peer*> acquire(std::span<const std::byte> address);
   void retain(Peer& peer) noexcept { ++peer.references_; }
@@ -60,7 +64,8 @@ class PeerTable {
   void watch(Peer& peer, Addressable& watcher) { peer.watchers_.push_back(&watcher); }
   void unwatch(Peer& peer, Addressable& watcher) noexcept { std::erase(peer.watchers_, &watcher); }
 
-  /// The peer cannot be reached any more: logs it and tells everybody who watches it, once. A new connection to the
+  /// The peer cannot be reached any more: logs it and tells everybody who watches it, once; where nobody
+  /// does, nobody needs to know. A new connection to the
   /// same address starts afresh: the process may have been restarted.
   void fail(Peer& peer, const Error& error);
 
@@ -77,6 +82,7 @@ class PeerTable {
  private:
   fabric::AddressVector& addresses_;
   std::unordered_map<std::string, std::unique_ptr<Peer>> peers_;
+  std::size_t address_size_ = 0;
   bool closing_ = false;
   std::vector<std::unique_ptr<Peer>> retired_;  ///< failed, but still named by somebody
 };

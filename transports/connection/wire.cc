@@ -52,6 +52,7 @@ const char* verdict_text(Verdict verdict) noexcept {
     case Verdict::kWrongNonce: return "the handle is not the listener's (wrong nonce)";
     case Verdict::kAlreadyUsed: return "the handle has been used already";
     case Verdict::kWrongVersion: return "the peer runs another version of Weft or another protocol";
+    case Verdict::kDuplicate: return "the same request has been answered already";
     case Verdict::kFailed: return "the peer could not set up its side";
   }
   return "unknown reason";
@@ -108,6 +109,7 @@ std::expected<ControlMessage, const char*> parse_control(std::span<const std::by
       if (request.address_size == 0 || request.address_size > kMaxAddressBytes) {
         return std::unexpected("its address size is wrong");
       }
+      if (request.connector == 0) return std::unexpected("it comes from no connector");
       if (!is_terminated(request.host)) return std::unexpected("its host name has no end");
       return request;
     }

@@ -2,6 +2,7 @@
 
 #include <rdma/fi_errno.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "weft/log.h"
@@ -51,12 +52,17 @@ void Comm::on_peer_failed(const Error& error) {
 bool Comm::on_notice(const Notice& notice) {
   switch (notice.kind) {
     case NoticeKind::kAlive: return true;
-    case NoticeKind::kClosed: peer_closed_ = true; return true;
+    case NoticeKind::kClosed:
+      peer_closed_ = true;
+      closed_since_ = Clock::now();
+      return true;
     case NoticeKind::kTruncated:
       fail({Code::kTruncated, FI_ETRUNC,
-            "message of " + std::to_string(notice.sent_bytes) + " bytes to " + peer_->name() + " (tag " +
-                std::to_string(notice.tag) + ", sequence " + std::to_string(notice.sequence) +
-                ") did not fit: the receive there was posted with " + std::to_string(notice.posted_bytes) +
+            "a message " +
+                (notice.sent_bytes > 0 ? "of " + std::to_string(notice.sent_bytes) + " bytes " : std::string()) +
+                "to " + peer_->name() + " (tag " + std::to_string(notice.tag) + ", sequence " +
+                std::to_string(notice.sequence) + ") did not fit: the receive there was posted with " +
+                std::to_string(notice.posted_bytes) +
                 " bytes. The ranks disagree about a size: compare the arguments of the collective on both"});
       return true;
     case NoticeKind::kConsumed: break;  // for senders only
@@ -75,7 +81,7 @@ void Comm::post_failed(const char* what, int error) noexcept {
 }
 
 void Comm::operation_failed(const fabric::CompletionError& error, std::uint64_t tag, std::size_t size) noexcept {
-  if (error.error == FI_ECANCELED) return;  // ours, while closing
+  if (left_) return;  // cancelled by us, or of no interest to anybody any more
   if (means_unreachable(error.error)) {
     device_.peers().fail(*peer_, PeerTable::unreachable(*peer_, device_.rail(), error.error, error.text));
     return;
@@ -114,14 +120,12 @@ void Comm::check_peer() noexcept {
   if (unsent_ && device_.control().send(*peer_, *unsent_) != PostStatus::kAgain) unsent_.reset();
   if (failed_) return;
   const auto now = Clock::now();
-  if (posted_ + ended_ != seen_) {
-    seen_ = posted_ + ended_;
-    quiet_since_ = now;
-    warned_ = false;
-    return;
-  }
+  if (posted_ + ended_ != seen_) return moved(now);
   const auto& options = device_.options();
-  if (peer_closed_ && now - quiet_since_ >= options.peer_check) {
+  // Time in which nobody asked is not waiting: count no gap between two checks as more than a fraction of the limit.
+  waited_ += std::min<Clock::duration>(now - last_check_, options.stall_warning / 4);
+  last_check_ = now;
+  if (peer_closed_ && now - std::max(quiet_since_, closed_since_) >= options.peer_check) {
     // Not at once: what it sent before it closed may still be on its way, and may be overtaken by the notice.
     fail({Code::kRemote, 0,
           "peer " + peer_->name() + " closed its end of a connection on " + device_.name() +
@@ -129,25 +133,34 @@ void Comm::check_peer() noexcept {
     return;
   }
   if (now - quiet_since_ >= options.peer_check) device_.control().check(*peer_, now, options.peer_check);
-  if (!warned_ && options.stall_warning.count() > 0 && now - quiet_since_ >= options.stall_warning) warn_stalled(now);
+  if (!warned_ && options.stall_warning.count() > 0 && waited_ >= options.stall_warning) warn_stalled();
 }
 
-void Comm::warn_stalled(Clock::time_point now) noexcept {
+void Comm::moved(Clock::time_point now) noexcept {
+  seen_ = posted_ + ended_;
+  quiet_since_ = last_check_ = now;
+  waited_ = {};
+  warned_ = false;
+}
+
+void Comm::warn_stalled() noexcept {
   warned_ = true;
-  const auto waited = std::chrono::duration_cast<std::chrono::seconds>(now - quiet_since_).count();
+  const auto waited = std::chrono::duration_cast<std::chrono::seconds>(waited_).count();
   WEFT_WARN(
       "%llu operations with peer %s on %s have not moved for %lld s; the peer can be reached, so its process is "
-      "probably stuck or late: look at its log and stack. This side goes on waiting",
+      "probably "
+      "stuck or late: look at its log and stack. This side goes on waiting",
       static_cast<unsigned long long>(in_flight()), peer_->name().c_str(), device_.name().c_str(),
       static_cast<long long>(waited));
 }
 
 void Comm::leave() noexcept {
+  left_ = true;
   device_.registry().remove(*this);
-  if (!peer_->failed() && !peer_closed_) {
-    if (unsent_) device_.control().send(*peer_, *unsent_);
-    device_.control().send(*peer_, make_notice(NoticeKind::kClosed));
-  }
+  device_.peers().unwatch(*peer_, *this);
+  if (peer_->failed() || peer_closed_) return;
+  if (unsent_) device_.control().send_last(*peer_, *unsent_);
+  device_.control().send_last(*peer_, make_notice(NoticeKind::kClosed));
 }
 
 }  // namespace weft::sendrecv

@@ -29,7 +29,6 @@ class Comm : public Addressable {
 
   /// Called while a request waits, as often as the caller likes: most calls only count.
   void waiting() noexcept {
-    device_.control().repost();
     if ((++idle_polls_ & (kPollsPerCheck - 1)) == 0) [[unlikely]]
       check_peer();
   }
@@ -46,7 +45,9 @@ class Comm : public Addressable {
 
  protected:
   /// Takes over one reference to `peer`.
-  Comm(Device& device, Peer* peer) : device_(device), endpoint_(device.rail().endpoint()), peer_(peer) {}
+  Comm(Device& device, Peer* peer) : device_(device), endpoint_(device.rail().endpoint()), peer_(peer) {
+    moved(Clock::now());
+  }
   fabric::Endpoint& endpoint() const noexcept { return endpoint_; }
   /// Operations handed to the provider since the start, and those of them that have ended.
   std::uint64_t posted() const noexcept { return posted_; }
@@ -64,13 +65,15 @@ class Comm : public Addressable {
   static constexpr std::uint32_t kPollsPerCheck = 1024;
 
   [[gnu::cold]] void check_peer() noexcept;
-  void warn_stalled(Clock::time_point now) noexcept;
+  void moved(Clock::time_point now) noexcept;
+  void warn_stalled() noexcept;
 
   Device& device_;
   fabric::Endpoint& endpoint_;
   Peer* peer_;
   Key remote_ = 0;  ///< the communicator at the other end
   bool failed_ = false;
+  bool left_ = false;  ///< closed by its owner: nobody is left to be told of errors
   bool peer_closed_ = false;
   bool warned_ = false;
   std::uint32_t idle_polls_ = 0;
@@ -78,7 +81,10 @@ class Comm : public Addressable {
   std::uint64_t ended_ = 0;
   std::uint64_t seen_ = 0;         ///< posted_ + ended_ at the last check
   Clock::time_point quiet_since_;  ///< when that last changed
-  std::optional<Notice> unsent_;   ///< an error the peer must hear of
+  Clock::time_point last_check_;
+  Clock::duration waited_{};        ///< how much of the time since then somebody has been asking
+  Clock::time_point closed_since_;  ///< when the peer said that it closed
+  std::optional<Notice> unsent_;    ///< an error the peer must hear of
   Error error_{};
 };
 

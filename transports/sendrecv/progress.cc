@@ -26,8 +26,9 @@ void progress_errors(Device& device, ssize_t rc) noexcept {
     device.queue_failed(static_cast<int>(-rc));
     return;
   }
+  // Bounded: whoever ends one failing operation may post the next.
   fabric::CompletionError error;
-  while (device.rail().completions().read_error(error)) {
+  for (std::size_t i = 0; i < kErrorBatch && device.rail().completions().read_error(error); ++i) {
     if (error.operation != nullptr) {
       complete_error(device, error);
     } else {

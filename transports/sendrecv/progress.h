@@ -12,6 +12,9 @@ namespace weft::sendrecv {
 /// Completions read at once. Larger batches cost stack and no longer save calls (bench/isend_cost.cc).
 inline constexpr std::size_t kCompletionBatch = 16;
 
+/// Failed completions handed out in one call: all that a communicator can have in flight.
+inline constexpr std::size_t kErrorBatch = kSendRequests;
+
 /// Fetches and hands out failed completions.
 [[gnu::cold]] void progress_errors(Device& device, ssize_t rc) noexcept;
 
@@ -33,6 +36,7 @@ inline void progress(Device& device) noexcept {
   for (ssize_t i = 0; i < count; ++i) complete(device, batch[i]);
   if (count < 0 && count != -FI_EAGAIN) [[unlikely]]
     progress_errors(device, count);
+  device.control().catch_up();
 }
 
 }  // namespace weft::sendrecv

@@ -51,9 +51,8 @@ PostStatus SendComm::refused(int error) noexcept {
 
 PostStatus SendComm::too_many_tags(int tag) noexcept {
   fail({Code::kUsage, 0,
-        "tag " + std::to_string(tag) + " to peer " + peer().name() + " is the " +
-            std::to_string(TagSequences::kCapacity + 1) + "th different one on its connection; Weft keeps " +
-            std::to_string(TagSequences::kCapacity) + " per connection"});
+        "tag " + std::to_string(tag) + " to peer " + peer().name() + " is one too many: a connection can have " +
+            std::to_string(TagSequences::kCapacity) + " different tags besides 0"});
   return PostStatus::kFailed;
 }
 

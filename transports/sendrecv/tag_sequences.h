@@ -12,7 +12,7 @@ namespace weft::sendrecv {
 /// ranks that share a connection, at most those of one NVLink domain (72 on the largest today), hence a fixed table.
 class TagSequences {
  public:
-  static constexpr std::uint32_t kCapacity = 256;
+  static constexpr std::uint32_t kCapacity = 256;  ///< besides tag 0
 
   TagSequences() = default;
   TagSequences(const TagSequences&) = delete;
@@ -21,13 +21,11 @@ class TagSequences {
   /// `receiver`: the receiving communicator, which is part of every data tag. Call before anything else.
   void start(Key receiver) noexcept {
     receiver_ = receiver;
-    last_ = &entries_[0];
-    // Tag 0 hashes to slot 0, so last_ always points to an entry in use.
-    *last_ = {.next = data_tag(receiver, 0), .used = true};
+    zero_.next = data_tag(receiver, 0);
   }
 
-  /// The data tag of the next message of `tag`, to be moved on by kNextInSequence once that is posted; nullptr when a
-  /// 257th tag would be needed.
+  /// The data tag of the next message of `tag`, to be moved on by kNextInSequence once that is posted; nullptr when
+  /// there is no room for one more tag.
   std::uint64_t* find(int tag) noexcept {
     if (nccl_tag_of(last_->next) == tag) [[likely]]
       return &last_->next;  // most connections know one tag only
@@ -41,6 +39,10 @@ class TagSequences {
   };
 
   [[gnu::noinline]] std::uint64_t* search(int tag) noexcept {
+    if (tag == 0) {
+      last_ = &zero_;
+      return &zero_.next;
+    }
     // Multiplication spreads consecutive ranks over the table; the high bits are the mixed ones.
     std::uint32_t slot = (static_cast<std::uint32_t>(tag) * 2654435769U) >> 24;
     for (std::uint32_t probes = 0; probes < kCapacity; ++probes, slot = (slot + 1) % kCapacity) {
@@ -56,7 +58,9 @@ class TagSequences {
   static_assert(kCapacity == 1U << 8, "search() takes 8 bits of the hash");
 
   Key receiver_ = 0;
-  Entry* last_ = nullptr;
+  // Tag 0 has an entry from the start, so that last_ always points to one in use.
+  Entry zero_{.next = 0, .used = true};
+  Entry* last_ = &zero_;
   std::array<Entry, kCapacity> entries_{};
 };
 

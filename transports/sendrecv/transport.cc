@@ -89,6 +89,7 @@ Result<std::unique_ptr<RecvComm>> accept(Listener& listener) {
 void close(std::unique_ptr<SendComm> comm) noexcept {
   Device& device = comm->device();
   const SpinGuard guard(device.lock());
+  progress(device);  // first: the peer may have said that it has closed too
   comm->leave();
   progress(device);
   if (!comm->is_idle()) device.keep_until_idle(std::move(comm));
@@ -99,6 +100,7 @@ void close(std::unique_ptr<SendComm> comm) noexcept {
 void close(std::unique_ptr<RecvComm> comm) noexcept {
   Device& device = comm->device();
   const SpinGuard guard(device.lock());
+  progress(device);  // first: the peer may have said that it has closed too
   comm->leave();
   comm->cancel_all();
   for (int i = 0; i < kCloseReads && !comm->is_idle(); ++i) progress(device);
