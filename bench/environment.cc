@@ -116,7 +116,7 @@ Result<std::optional<Place>> place_from_environment(const Lookup& lookup) {
     if (value_of(lookup, launcher.rank).empty()) continue;
     // RANK alone is too common a name to mean torchrun.
     if (std::strcmp(launcher.rank, "RANK") == 0 && value_of(lookup, launcher.size).empty()) continue;
-    TRY(const Place place, read_place(lookup, launcher));
+    TRY(Place place, read_place(lookup, launcher));
     return place;
   }
   return std::nullopt;

@@ -130,6 +130,24 @@ TEST_F(HostileTest, RequestWithTheNonceButWithoutAnAddressIsCountedOnce) {
   expect_nobody_was_hurt();
 }
 
+TEST_F(HostileTest, RequestOfAConnectorWithoutAKeyTakesNoListener) {
+  LogCapture::current().expect_warning("refused");
+  Stranger other(pair_.fake);
+  const std::size_t before = peers();
+  // Zero stands for nobody: no reply could be addressed to it. Twice, so that a listener which takes the first for none
+  // would lose its hold of the first one's peer.
+  for (const auto& reply_to : {stranger_.address(), other.address()}) {
+    ConnectRequest nobody = test::make_request(*pair_.far, handle_, reply_to);
+    nobody.connector = 0;
+    stranger_.send_control(*pair_.far, nobody);
+  }
+  EXPECT_EQ(counters().refused, 2U);
+  listener_.reset();
+  test::progress(*pair_.far);
+  EXPECT_EQ(peers(), before);
+  expect_nobody_was_hurt();
+}
+
 TEST_F(HostileTest, AddressOfAnotherSizeThanThisProvidersIsRefused) {
   LogCapture::current().expect_warning("");
   // The provider reads addresses of its own size whatever we say, so these are all the honest peer's address under

@@ -10,7 +10,7 @@ namespace {
 
 /// Reads of the completion queue that a closing communicator spends on its cancelled operations. A provider that
 /// cancels at all does so within the first.
-constexpr int kCloseReads = 8;
+constexpr std::size_t kCloseReads = 8 + kRecvRequests * kMaxGroup / kCompletionBatch;
 
 /// The request is not done. A receive that may be given back before its data is there is: its slot stays taken.
 [[gnu::noinline]] TestStatus still_pending(Request& request, int* sizes) noexcept {
@@ -103,7 +103,7 @@ void close(std::unique_ptr<RecvComm> comm) noexcept {
   progress(device);  // first: the peer may have said that it has closed too
   comm->leave();
   comm->cancel_all();
-  for (int i = 0; i < kCloseReads && !comm->is_idle(); ++i) progress(device);
+  for (std::size_t i = 0; i < kCloseReads && !comm->is_idle(); ++i) progress(device);
   if (!comm->is_idle()) device.keep_until_idle(std::move(comm));
   comm.reset();
   device.sweep();

@@ -60,17 +60,16 @@ static_assert(offsetof(ncclNetProperties_v12_t, planeId) == 126);
 
 struct ncclNet_v12_t {
   const char* name;
-  ncclResult_t (*init)(void** ctx, std::uint64_t commId, ncclNetCommConfig_v12_t* config,
-                       ncclDebugLogger_t logger, ncclProfilerCallback_t profiler);
+  ncclResult_t (*init)(void** ctx, std::uint64_t commId, ncclNetCommConfig_v12_t* config, ncclDebugLogger_t logger,
+                       ncclProfilerCallback_t profiler);
   ncclResult_t (*devices)(int* ndev);
   ncclResult_t (*getProperties)(int dev, ncclNetProperties_v12_t* props);
   ncclResult_t (*listen)(void* ctx, int dev, void* handle, void** listenComm);
-  ncclResult_t (*connect)(void* ctx, int dev, void* handle, void** sendComm,
-                          ncclNetDeviceHandle_v12_t** sendDevComm);
+  ncclResult_t (*connect)(void* ctx, int dev, void* handle, void** sendComm, ncclNetDeviceHandle_v12_t** sendDevComm);
   ncclResult_t (*accept)(void* listenComm, void** recvComm, ncclNetDeviceHandle_v12_t** recvDevComm);
   ncclResult_t (*regMr)(void* comm, void* data, std::size_t size, int type, void** mhandle);
-  ncclResult_t (*regMrDmaBuf)(void* comm, void* data, std::size_t size, int type, std::uint64_t offset,
-                              int fd, void** mhandle);
+  ncclResult_t (*regMrDmaBuf)(void* comm, void* data, std::size_t size, int type, std::uint64_t offset, int fd,
+                              void** mhandle);
   ncclResult_t (*deregMr)(void* comm, void* mhandle);
   ncclResult_t (*isend)(void* sendComm, void* data, std::size_t size, int tag, void* mhandle, void* phandle,
                         void** request);
