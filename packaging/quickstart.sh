@@ -5,7 +5,8 @@ set -euo pipefail
 usage() {
   cat <<'TEXT'
 usage: packaging/quickstart.sh          build Weft, then run all-reduce and all-to-all on 4 ranks of this machine
-       packaging/quickstart.sh test     build Weft and run the whole test suite, sanitizers included
+       packaging/quickstart.sh test     build Weft and run the whole test suite
+       packaging/quickstart.sh deep     the same, and once more under the sanitizers, the fuzzer and clang-tidy
 
 Missing Debian packages are installed by name first, as root or through sudo.
 TEXT
@@ -98,7 +99,8 @@ run_tests() {
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 case "$#:${1:-}" in
   0:) run_benchmarks ;;
-  1:test) run_tests ;;
+  1:test) run_tests release ;;
+  1:deep) run_deep ;;
   1:-h | 1:--help) usage ;;
   *)
     usage >&2

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <utility>
 
 #include "weft/log.h"
 
@@ -23,7 +24,7 @@ Result<Peer*> PeerTable::acquire(std::span<const std::byte> address) {
   Peer* predecessor = nullptr;
   if (slot && slot->failed_) {
     predecessor = slot.get();
-    retired_.push_back(std::move(slot));
+    retired_.push_back(std::exchange(slot, nullptr));
   }
   if (!slot) {
     // The provider may give one entry to both, so there is only one: it goes over to the successor.
