@@ -33,11 +33,15 @@ Plugin& Plugin::get() {
   return *plugin;
 }
 
+std::shared_ptr<Instance> Plugin::live() const {
+  if (!contexts_.empty()) return contexts_.begin()->second->instance;
+  if (forever_) return forever_;
+  return open_.empty() ? nullptr : open_.begin()->second;
+}
+
 Result<std::shared_ptr<Instance>> Plugin::open_or_share() {
-  if (auto instance = instance_.lock()) return instance;
-  TRY(auto instance, Instance::open(process_environment()));
-  instance_ = instance;
-  return instance;
+  if (auto instance = live()) return instance;
+  return Instance::open(process_environment());
 }
 
 void Plugin::let_logger_go_if_unused() noexcept {
@@ -95,7 +99,7 @@ Result<std::shared_ptr<Instance>> Plugin::instance_of(void* context) {
 
 Result<std::shared_ptr<Instance>> Plugin::current() {
   const std::lock_guard guard(mutex_);
-  if (auto instance = instance_.lock()) return instance;
+  if (auto instance = live()) return instance;
   return fail(Code::kUsage, "init has not been called, or has failed");
 }
 

@@ -56,11 +56,11 @@ class Plugin {
  private:
   Plugin() = default;
 
+  std::shared_ptr<Instance> live() const;  ///< null while nobody uses one; wants mutex_
   Result<std::shared_ptr<Instance>> open_or_share();
   void let_logger_go_if_unused() noexcept;  ///< wants mutex_
 
   std::mutex mutex_;
-  std::weak_ptr<Instance> instance_;
   std::map<void*, std::unique_ptr<Context>> contexts_;
   std::shared_ptr<Instance> forever_;
   std::map<void*, std::shared_ptr<Instance>> open_;
