@@ -77,6 +77,9 @@ TEST(SocketProbeTest, AddressesOfOtherKindsAreNotAskedAfter) {
   const std::array<std::byte, 16> zeroes{};
   std::array<std::byte, 256> long_one{};
   long_one[0] = std::byte{AF_INET};
+  std::array<std::byte, 16> local{};
+  local[0] = std::byte{AF_UNIX};
+  EXPECT_FALSE(probe.start(local));
   EXPECT_FALSE(probe.start(zeroes));
   EXPECT_FALSE(probe.start({}));
   EXPECT_FALSE(probe.start(std::span(zeroes).first(1)));

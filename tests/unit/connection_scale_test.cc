@@ -120,8 +120,10 @@ TEST(ConnectionScaleTest, IdsAreNotUsedAgainAtOnce) {
   DevicePair pair;
   std::set<std::uint32_t> seen;
   for (int i = 0; i < 200; ++i) {
+    Handle handle{};
+    EXPECT_TRUE(seen.insert(id_of(test::listen_on(*pair.far, handle)->key())).second) << "listener " << i;
     const CommPair comms = pair.connect();
-    EXPECT_TRUE(seen.insert(id_of(comms.receive->key())).second) << "after " << i << " connections";
+    EXPECT_TRUE(seen.insert(id_of(comms.receive->key())).second) << "communicator " << i;
   }
 }
 
