@@ -5,9 +5,6 @@
 
 namespace weft::test {
 
-using sendrecv::RecvComm;
-using sendrecv::Request;
-
 Traffic::Traffic(const CommPair& comms, const TrafficPlan& plan, std::uint64_t seed)
     : comms_(comms), plan_(plan), random_(seed) {}
 

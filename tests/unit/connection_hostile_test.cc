@@ -265,6 +265,11 @@ TEST_F(HostileTest, HostNameCannotForgeLogLines) {
   stranger_.send_control(*pair_.far, odd);  // this one gets the listener
   odd.connector = 1;
   stranger_.send_control(*pair_.far, odd);  // and this one is refused
+  const test::RecvEnd made(sendrecv::accept(*listener_).value().release());
+  ASSERT_NE(made, nullptr);
+  // Every line about the peer has its name in it.
+  for (const char c : made->peer().name()) EXPECT_GE(c, ' ') << made->peer().name();
+  EXPECT_NE(made->peer().name().find("a?WEFT"), std::string::npos) << made->peer().name();
   for (const auto& line : LogCapture::current().lines()) {
     EXPECT_EQ(line.text.find('\n'), std::string::npos) << line.text;
     EXPECT_EQ(line.text.find('\x1b'), std::string::npos) << line.text;
