@@ -15,6 +15,8 @@
 namespace weft {
 namespace {
 
+using namespace std::chrono_literals;
+
 using Answer = SocketProbe::Answer;
 
 /// A socket that listens on the loopback interface until stop().
@@ -104,6 +106,18 @@ TEST(SocketProbeTest, EndsWithItsSocket) {
   int error = 0;
   ask(listener.address(), error);
   EXPECT_EQ(open_files(), before);
+}
+
+TEST(PeerCheckTest, BackoffDoublesUpToItsLimit) {
+  EXPECT_EQ(next_backoff(0ms, 1s), 1s);
+  EXPECT_EQ(next_backoff(1s, 1s), 2s);
+  EXPECT_EQ(next_backoff(20s, 1s), kMaxProbeBackoff);
+}
+
+TEST(PeerCheckTest, BackoffIsNeverBelowALongInterval) {
+  // WEFT_PEER_CHECK_MS goes up to an hour, far above the limit of the backoff.
+  EXPECT_EQ(next_backoff(0ms, 1h), 1h);
+  EXPECT_EQ(next_backoff(1h, 1h), 1h);
 }
 
 }  // namespace

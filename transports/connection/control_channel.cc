@@ -1,6 +1,5 @@
 #include "transports/connection/control_channel.h"
 
-#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -8,9 +7,6 @@
 
 namespace weft {
 namespace {
-
-/// A peer that is stopped for long collects the attempts in its kernel; it should not have to clear away many.
-constexpr std::chrono::milliseconds kMaxProbeBackoff{30'000};
 
 /// The 1st, 2nd, 4th, 8th, ...: a flood of garbage must not become a flood of lines.
 bool is_worth_a_line(std::uint64_t count) noexcept { return std::has_single_bit(count); }
@@ -118,7 +114,7 @@ void ControlChannel::check(Peer& peer, std::chrono::steady_clock::time_point now
   }
   // It has been refused, or an earlier one is stuck: a slow peer or a dead one.
   if (now < check.next_probe || !check.probe.start(peer.bytes_)) return;
-  check.backoff = std::clamp(2 * check.backoff, interval, kMaxProbeBackoff);
+  check.backoff = next_backoff(check.backoff, interval);
   check.next_probe = now + check.backoff;
 }
 

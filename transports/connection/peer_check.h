@@ -1,6 +1,7 @@
 // Is the process at the other end still there? Asked only while somebody waits for it.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <span>
@@ -33,7 +34,17 @@ class SocketProbe {
   int immediate_error_ = 0;  ///< of a connect() that failed on the spot
 };
 
-/// When to ask what, for one peer. Plain state; PeerTable::check runs it.
+/// A peer that is stopped for long collects the attempts in its kernel; it should not have to clear away many.
+inline constexpr std::chrono::milliseconds kMaxProbeBackoff{30'000};
+
+/// How long to leave a peer alone after a connection attempt: twice as long as before, up to kMaxProbeBackoff, but
+/// never less than `interval`, which the user may have set to more.
+constexpr std::chrono::milliseconds next_backoff(std::chrono::milliseconds current,
+                                                 std::chrono::milliseconds interval) noexcept {
+  return std::max(interval, std::min(2 * current, kMaxProbeBackoff));
+}
+
+/// When to ask what, for one peer. Plain state; ControlChannel::check runs it.
 struct PeerCheck {
   using Time = std::chrono::steady_clock::time_point;
   Time next{};                           ///< no question before
