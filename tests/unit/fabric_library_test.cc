@@ -134,6 +134,13 @@ TEST(InfoTest, SaysWhatTheOfferHolds) {
   EXPECT_EQ(info.pci_path(), "");
 }
 
+TEST(InfoTest, FindsThePciFunctionAboveADevice) {
+  EXPECT_EQ(pci_function("/sys/devices/pci0000:00/0000:00:03.0/virtio2"), "/sys/devices/pci0000:00/0000:00:03.0");
+  EXPECT_EQ(pci_function("/sys/devices/pci0000:10/0000:10:1b.7"), "/sys/devices/pci0000:10/0000:10:1b.7");
+  EXPECT_EQ(pci_function("/sys/devices/platform/virtio-mmio.1/virtio1"), "");
+  EXPECT_EQ(pci_function(""), "");
+}
+
 TEST(InfoTest, SpeedIsZeroWhereNobodyKnows) {
   test::FakeOptions options;
   options.nics = {{.name = "no-such-interface", .speed_mbps = 0}};

@@ -2,9 +2,12 @@
 
 #include <sys/socket.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <string_view>
 
 namespace weft::fabric {
 namespace {
@@ -54,7 +57,24 @@ std::string Info::pci_path() const {
                   pci.function_id);
     return canonical(std::string("/sys/bus/pci/devices/") + address);
   }
-  return canonical("/sys/class/net/" + domain() + "/device");
+  return pci_function(canonical("/sys/class/net/" + domain() + "/device"));
+}
+
+std::string pci_function(std::string path) {
+  // "0000:00:03.0": domain, bus, device, function.
+  static constexpr std::string_view kShape = "xxxx:xx:xx.x";
+  const auto fits = [](std::string_view name) {
+    return std::ranges::equal(name, kShape, [](char have, char wanted) {
+      return wanted == 'x' ? std::isxdigit(static_cast<unsigned char>(have)) != 0 : have == wanted;
+    });
+  };
+  while (!path.empty()) {
+    const std::size_t slash = path.rfind('/');
+    if (slash == std::string::npos) return {};
+    if (fits(std::string_view(path).substr(slash + 1))) return path;
+    path.resize(slash);
+  }
+  return path;
 }
 
 }  // namespace weft::fabric

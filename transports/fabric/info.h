@@ -31,4 +31,8 @@ class Info {
   std::unique_ptr<fi_info, void (*)(fi_info*)> raw_;
 };
 
+/// The PCI function that a device in sysfs belongs to: the nearest folder at or above `path` named like one
+/// ("0000:00:03.0"; virtio devices stand below theirs). Empty where there is none.
+std::string pci_function(std::string path);
+
 }  // namespace weft::fabric
