@@ -65,9 +65,11 @@ Status write_frame(int fd, FrameHeader header, std::span<const std::byte> payloa
   header.bytes = static_cast<std::uint32_t>(payload.size());
   const auto deadline = Clock::now() + kWriteLimit;
   // One buffer for small frames, so that they travel in one segment.
-  Bytes frame(sizeof header + payload.size());
-  std::memcpy(frame.data(), &header, sizeof header);
-  if (!payload.empty()) std::memcpy(frame.data() + sizeof header, payload.data(), payload.size());
+  Bytes frame;
+  frame.reserve(sizeof header + payload.size());
+  const auto head = std::as_bytes(std::span(&header, 1));
+  frame.insert(frame.end(), head.begin(), head.end());
+  frame.insert(frame.end(), payload.begin(), payload.end());
   return write_all(fd, frame, deadline);
 }
 

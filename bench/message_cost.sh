@@ -4,7 +4,7 @@
 # counted. Repeatable for the same binaries, whatever else the machine is doing.
 set -euo pipefail
 here=$(cd "$(dirname "$0")/.." && pwd)
-build=${WEFT_BUILD:-$here/build/release}
+build=${WEFT_BENCH_BUILD:-$here/build/release}
 plugin=${1:-$build/lib/libnccl-net-weft.so}
 messages=2000
 command -v valgrind > /dev/null || { echo "message_cost.sh: valgrind is missing (package valgrind)" >&2; exit 1; }

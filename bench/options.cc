@@ -245,7 +245,13 @@ Result<int> abi_of(const std::string& input) {
 std::string plugin_beside_program() {
   std::error_code error;
   const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
-  return (program.parent_path().parent_path() / "lib" / "libnccl-net-weft.so").string();
+  const auto prefix = program.parent_path().parent_path();
+  // An installed one lies where the distribution keeps libraries of this word size.
+  for (const char* folder : {"lib", "lib64", "lib/x86_64-linux-gnu", "lib/aarch64-linux-gnu"}) {
+    const auto plugin = prefix / folder / "libnccl-net-weft.so";
+    if (std::filesystem::exists(plugin, error)) return plugin.string();
+  }
+  return (prefix / "lib" / "libnccl-net-weft.so").string();
 }
 
 Status complete(Options& options, const Raw& raw, const Lookup& environment) {
