@@ -103,6 +103,8 @@ Status Launcher::start(int rank, int listener, std::uint16_t port) {
     return fail(Code::kSystem, errno, text("cannot start rank %d: fork failed: %s", rank, std::strerror(errno)));
   if (pid == 0) {
     setpgid(0, group_);
+    // For what is loaded into the rank before its arguments are read, such as an emulated device.
+    setenv("WEFT_BENCH_RANK", std::to_string(rank).c_str(), 1);
     become_rank(std::move(arguments), rank == 0 ? listener : -1, parent);
   }
   // A group of their own keeps the terminal's Ctrl-C for the parent. Both sides set it, whoever comes first.

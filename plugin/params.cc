@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kPrefix = "WEFT_";
 /// Variables of our own programs and tests, which the plugin neither reads nor minds.
-constexpr std::array<std::string_view, 2> kForeignPrefixes = {"WEFT_BENCH_", "WEFT_TEST_"};
+constexpr std::array<std::string_view, 3> kForeignPrefixes = {"WEFT_BENCH_", "WEFT_LAB_", "WEFT_TEST_"};
 
 enum class OnBad { kUseDefault, kRefuse };
 

@@ -116,7 +116,7 @@ TEST(ParamsTest, FarFetchedNamesGetNoSuggestion) {
 }
 
 TEST(ParamsTest, VariablesOfOurProgramsAreNotUnknown) {
-  EXPECT_TRUE(load({{"WEFT_BENCH_RANK", "1"}, {"WEFT_TEST_SEED", "1"}}).warnings.empty());
+  EXPECT_TRUE(load({{"WEFT_BENCH_RANK", "1"}, {"WEFT_LAB_NODE", "1"}, {"WEFT_TEST_SEED", "1"}}).warnings.empty());
 }
 
 TEST(ParamsTest, ProcessEnvironmentHoldsOurVariablesOnly) {
