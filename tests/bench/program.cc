@@ -101,15 +101,15 @@ std::string free_rendezvous() {
   return "127.0.0.1:" + std::to_string(port_of(probe.get()));
 }
 
-int processes_with(const std::string& marker) {
-  int count = 0;
+std::vector<pid_t> processes_with(const std::string& marker) {
+  std::vector<pid_t> found;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
     std::ifstream file(entry.path() / "cmdline");
     const std::string line((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-    count += line.find(marker) != std::string::npos ? 1 : 0;
+    if (line.find(marker) != std::string::npos) found.push_back(std::atoi(entry.path().filename().c_str()));
   }
-  return count;
+  return found;
 }
 
 }  // namespace weft::bench

@@ -52,7 +52,7 @@ Outcome run_bench(std::vector<std::string> arguments, std::vector<std::string> e
 /// A loopback address with a port that was free a moment ago: "127.0.0.1:40001".
 std::string free_rendezvous();
 
-/// How many processes have `marker` in their command line.
-int processes_with(const std::string& marker);
+/// The processes that have `marker` in their command line, whose arguments end in zero bytes.
+std::vector<pid_t> processes_with(const std::string& marker);
 
 }  // namespace weft::bench
