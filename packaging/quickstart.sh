@@ -5,8 +5,8 @@ set -euo pipefail
 usage() {
   cat <<'TEXT'
 usage: packaging/quickstart.sh          build Weft, then run all-reduce and all-to-all on 4 ranks of this machine
-       packaging/quickstart.sh test     build Weft and run the whole test suite
-       packaging/quickstart.sh deep     the same, and once more under the sanitizers, the fuzzer and clang-tidy
+       packaging/quickstart.sh test     build Weft and run the whole test suite, also under the sanitizers and the fuzzer
+       packaging/quickstart.sh tidy     run clang-tidy over every source file
 
 Missing Debian packages are installed by name first, as root or through sudo.
 TEXT
@@ -86,8 +86,7 @@ run_benchmarks() {
 
 run_tests() {
   install_missing "${build_packages[@]}" "${test_packages[@]}"
-  local preset
-  local targets=()
+  local preset targets=()
   for preset in release asan tsan fuzz; do
     if [[ $preset == fuzz ]]; then targets=(wire_fuzz); fi
     build "$preset" "${targets[@]}"
@@ -96,11 +95,18 @@ run_tests() {
   done
 }
 
+run_tidy() {
+  install_missing "${build_packages[@]}" "${test_packages[@]}"
+  say "clang-tidy over the sources of preset dev"
+  cmake --preset dev
+  tests/gates/tidy.sh build/dev
+}
+
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 case "$#:${1:-}" in
   0:) run_benchmarks ;;
-  1:test) run_tests release ;;
-  1:deep) run_deep ;;
+  1:test) run_tests ;;
+  1:tidy) run_tidy ;;
   1:-h | 1:--help) usage ;;
   *)
     usage >&2
