@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdint>
 #include <iterator>
 #include <map>
@@ -24,18 +25,19 @@ namespace {
 
 constexpr size_t kGranularity = size_t{2} << 20;
 
+// What a CUmemGenericAllocationHandle points to. As with a real driver a handle that is retained is the same handle:
+// references are counted, the mappings' among them.
 struct Allocation {
   ~Allocation() { close(fd); }
   int fd;
   size_t size;
   CUmemAllocationProp properties;
+  std::atomic<int> references = 1;
 };
-// What a CUmemGenericAllocationHandle points to: one reference.
-using Handle = std::shared_ptr<Allocation>;
 
 struct Mapping {
   size_t size;
-  Handle allocation;
+  Allocation* allocation;
 };
 
 struct Mappings {
@@ -47,10 +49,16 @@ Mappings& mappings() {
   return all;
 }
 
-Handle& handle_of(CUmemGenericAllocationHandle handle) { return *reinterpret_cast<Handle*>(handle); }
-
-CUmemGenericAllocationHandle new_handle(Handle allocation) {
-  return reinterpret_cast<CUmemGenericAllocationHandle>(new Handle(std::move(allocation)));
+Allocation* allocation_of(CUmemGenericAllocationHandle handle) { return reinterpret_cast<Allocation*>(handle); }
+CUmemGenericAllocationHandle handle_of(Allocation* allocation) {
+  return reinterpret_cast<CUmemGenericAllocationHandle>(allocation);
+}
+Allocation* retain(Allocation* allocation) {
+  ++allocation->references;
+  return allocation;
+}
+void release(Allocation* allocation) {
+  if (--allocation->references == 0) delete allocation;
 }
 
 int duplicate(int fd) { return fcntl(fd, F_DUPFD_CLOEXEC, 0); }
@@ -68,13 +76,13 @@ WEFT_EMULATED CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, size_t 
   if ((properties->requestedHandleTypes & CU_MEM_HANDLE_TYPE_FABRIC) != 0) return CUDA_ERROR_NOT_SUPPORTED;
   const int fd = memfd_create("weft-emulated-vmm", MFD_CLOEXEC);
   if (fd < 0) return CUDA_ERROR_OUT_OF_MEMORY;
-  auto allocation = std::make_shared<Allocation>(fd, size, *properties);
+  auto allocation = std::make_unique<Allocation>(fd, size, *properties);
   if (ftruncate(fd, static_cast<off_t>(size)) != 0) return CUDA_ERROR_OUT_OF_MEMORY;
-  *handle = new_handle(std::move(allocation));
+  *handle = handle_of(allocation.release());
   return CUDA_SUCCESS;
 }
 WEFT_EMULATED CUresult cuMemRelease(CUmemGenericAllocationHandle handle) {
-  delete &handle_of(handle);
+  release(allocation_of(handle));
   return CUDA_SUCCESS;
 }
 
@@ -97,14 +105,14 @@ WEFT_EMULATED CUresult cuMemAddressFree(CUdeviceptr address, size_t size) {
 
 WEFT_EMULATED CUresult cuMemMap(CUdeviceptr address, size_t size, size_t offset, CUmemGenericAllocationHandle handle,
                                 unsigned long long) {
-  const Handle& allocation = handle_of(handle);
+  Allocation* allocation = allocation_of(handle);
   if (mmap(pointer(address), size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, allocation->fd,
            static_cast<off_t>(offset)) == MAP_FAILED) {
     return CUDA_ERROR_INVALID_VALUE;
   }
   {
     const std::lock_guard lock(mappings().mutex);
-    mappings().by_address[address] = Mapping{size, allocation};
+    mappings().by_address[address] = Mapping{size, retain(allocation)};
   }
   const CUmemLocation& place = allocation->properties.location;
   const bool device = place.type == CU_MEM_LOCATION_TYPE_DEVICE;
@@ -115,7 +123,10 @@ WEFT_EMULATED CUresult cuMemMap(CUdeviceptr address, size_t size, size_t offset,
 WEFT_EMULATED CUresult cuMemUnmap(CUdeviceptr address, size_t size) {
   {
     const std::lock_guard lock(mappings().mutex);
-    if (mappings().by_address.erase(address) == 0) return CUDA_ERROR_INVALID_VALUE;
+    const auto found = mappings().by_address.find(address);
+    if (found == mappings().by_address.end()) return CUDA_ERROR_INVALID_VALUE;
+    release(found->second.allocation);
+    mappings().by_address.erase(found);
   }
   mmap(pointer(address), size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
   if (!address_space().remove(pointer(address), MemoryKind::kMapped)) {
@@ -128,7 +139,7 @@ WEFT_EMULATED CUresult cuMemSetAccess(CUdeviceptr, size_t, const CUmemAccessDesc
 WEFT_EMULATED CUresult cuMemExportToShareableHandle(void* shareable, CUmemGenericAllocationHandle handle,
                                                     CUmemAllocationHandleType type, unsigned long long) {
   if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) return CUDA_ERROR_NOT_SUPPORTED;
-  *static_cast<int*>(shareable) = duplicate(handle_of(handle)->fd);
+  *static_cast<int*>(shareable) = duplicate(allocation_of(handle)->fd);
   return CUDA_SUCCESS;
 }
 WEFT_EMULATED CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle* handle, void* shareable,
@@ -140,10 +151,10 @@ WEFT_EMULATED CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHand
   CUmemAllocationProp properties{};
   properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
   properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
-  auto allocation = std::make_shared<Allocation>(fd, size_t{0}, properties);
+  auto allocation = std::make_unique<Allocation>(fd, size_t{0}, properties);
   if (fstat(fd, &status) != 0) return CUDA_ERROR_INVALID_VALUE;
   allocation->size = static_cast<size_t>(status.st_size);
-  *handle = new_handle(std::move(allocation));
+  *handle = handle_of(allocation.release());
   return CUDA_SUCCESS;
 }
 WEFT_EMULATED CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle* handle, void* address) {
@@ -153,12 +164,12 @@ WEFT_EMULATED CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle*
   if (after == mappings().by_address.begin()) return CUDA_ERROR_INVALID_VALUE;
   const auto& [base, mapping] = *std::prev(after);
   if (wanted - base >= mapping.size) return CUDA_ERROR_INVALID_VALUE;
-  *handle = new_handle(mapping.allocation);
+  *handle = handle_of(retain(mapping.allocation));
   return CUDA_SUCCESS;
 }
 WEFT_EMULATED CUresult cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp* properties,
                                                               CUmemGenericAllocationHandle handle) {
-  *properties = handle_of(handle)->properties;
+  *properties = allocation_of(handle)->properties;
   return CUDA_SUCCESS;
 }
 

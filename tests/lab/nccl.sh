@@ -1,0 +1,105 @@
+#!/usr/bin/env bash
+# nccl.sh CASE: the real NCCL loads Weft and moves data between hosts that are processes of this machine. One case a
+# call; the functions named case_... are the cases. Needs WEFT_LAB_BUILD, a build folder, and WEFT_LAB_NCCL, where
+# build_nccl.sh put NCCL. Ends with 77 when something is not there.
+set -euo pipefail
+
+skip() {
+  echo "skipped: $*"
+  exit 77
+}
+die() {
+  echo "FAILED: $*"
+  exit 1
+}
+
+: "${WEFT_LAB_BUILD:?the build folder}" "${WEFT_LAB_NCCL:?the folder of the lab\'s NCCL}"
+[[ -e $WEFT_LAB_NCCL/done ]] || skip "no NCCL in $WEFT_LAB_NCCL: run tests/emulation/build_nccl.sh"
+program=$WEFT_LAB_BUILD/bin/weft-nccl-test
+[[ -x $program ]] || skip "no $program: NCCL came after this build folder was configured, configure it again"
+
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+
+# Library folders: the plugin's, the emulated CUDA's, NCCL's.
+export LD_LIBRARY_PATH=$WEFT_LAB_BUILD/lib:$WEFT_LAB_BUILD/lib/emulated-cuda:$WEFT_LAB_NCCL/lib
+export NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,NET,ENV NCCL_SOCKET_IFNAME=lo
+export NCCL_NET_PLUGIN=weft NCCL_NET=Weft
+# LL128 orders its stores by the hardware's rules, which the emulator does not have.
+export NCCL_PROTO=^LL128
+export WEFT_PROVIDER=tcp WEFT_INTERFACES=lo
+
+# run ARGUMENT...: weft-nccl-test; its output, with NCCL's log, goes to $log. Returns its status.
+run() {
+  "$program" "$@" >"$log" 2>&1
+}
+# says PATTERN MEANING: a line of the log must match.
+says() {
+  grep -Eq -- "$1" "$log" || {
+    tail -40 "$log"
+    die "$2 (no line like: $1)"
+  }
+}
+# passes ARGUMENT...: all data right, over Weft.
+passes() {
+  run "$@" || {
+    tail -40 "$log"
+    die "weft-nccl-test $*"
+  }
+  says 'Assigned NET plugin Weft to comm' "NCCL took Weft"
+  says 'NET/Weft: Weft [0-9.]+, libfabric .* provider [a-z]+' "Weft said what it runs on"
+  grep -E 'data correct|sees:' "$log" | sort | uniq -c
+}
+
+case_tcp-2() { passes -p 2; }
+case_tcp-4() { passes -p 4; }
+case_tcp-8() { passes -p 8 -e 2M; }
+case_types() { passes -p 2 -b 1K -e 64K -f 64 -n 1 -d all -o all all-reduce reduce-scatter reduce; }
+case_ll() { NCCL_PROTO=LL WEFT_LAB_CUDA_TRACE=2 passes -p 3 -e 256K && says 'AllReduce Sum f32 RING LL' "LL was used"; }
+case_tree() {
+  NCCL_ALGO=allreduce:tree WEFT_LAB_CUDA_TRACE=2 passes -p 4 -e 2M all-reduce
+  says 'AllReduce Sum f32 TREE (LL|SIMPLE)' "the tree was used"
+}
+case_pat() {
+  NCCL_ALGO=PAT NCCL_PROTO=Simple WEFT_LAB_CUDA_TRACE=2 passes -p 5 -e 2M all-gather reduce-scatter
+  says 'AllGather PAT SIMPLE' "PAT gathered"
+  says 'ReduceScatter Sum f32 PAT SIMPLE' "PAT scattered"
+}
+case_registered() { passes -p 2 -R; }
+# Several GPUs in a process, and so several connections between two hosts.
+case_gpus() { passes -p 2 -g 3 -e 2M; }
+case_split() { passes -p 4 -s split -e 256K; }
+# The plugin is unloaded with the last communicator, and loaded again.
+case_recreate() {
+  passes -p 2 -s recreate -e 256K all-reduce all-to-all
+  (($(grep -c 'NET/Weft: Weft [0-9.]' "$log") >= 6)) || die "each of 2 processes loads Weft three times"
+}
+case_abort() { passes -p 3 -s abort -e 2M all-reduce; }
+case_kill() {
+  passes -p 2 -s kill -e 2M all-reduce
+  says 'rank 0 sees: ' "the survivor was told"
+}
+# Without libfabric, and when nobody insists on Weft, NCCL goes on over its sockets and Weft says why.
+case_fallback() {
+  unset NCCL_NET
+  WEFT_LIBFABRIC=/nonexistent/libfabric.so.1 run -p 2 -e 64K all-reduce || {
+    tail -40 "$log"
+    die "NCCL goes on without Weft"
+  }
+  says 'WARN NET/Weft: .*libfabric' "Weft warned"
+  says 'Using network Socket|Assigned NET plugin Socket' "NCCL took its sockets"
+}
+case_forced() {
+  if WEFT_LIBFABRIC=/nonexistent/libfabric.so.1 run -p 2 -e 64K -t 60 all-reduce; then die "NCCL ran without Weft"; fi
+  says 'WARN NET/Weft: .*libfabric' "Weft warned"
+  says 'ncclCommInitRank|ncclGroupEnd' "the communicator was refused"
+}
+# A kernel that the emulator does not have is an error of NCCL's call, not silence.
+case_refused() {
+  if NCCL_PROTO=LL128 NCCL_ALGO=Ring run -p 2 -b 64K -e 64K -t 60 all-reduce; then die "a kernel nobody has gave data"; fi
+  says 'NCCL.s function AllReduce Sum f32 RING LL128 is not emulated' "the emulator said what is missing"
+  says 'unhandled cuda error' "NCCL reported it"
+}
+
+if (($# != 1)) || [[ $(type -t "case_${1:-}") != function ]]; then die "usage: nccl.sh CASE"; fi
+"case_$1"
