@@ -95,7 +95,7 @@ TEST_F(MrCacheTest, RegistersWholePages) {
   EXPECT_EQ(handle->pointer_kind, kPointerHost);
   EXPECT_EQ(handle->cuda_device, -1);
   EXPECT_NE(handle->descriptor, nullptr);
-  EXPECT_EQ(handle->region->key(), live[0].key);
+  EXPECT_EQ(handle->rails->regions[0].key(), live[0].key);
   release(handle);
   EXPECT_TRUE(fake_.registrations().empty());
 }
@@ -146,10 +146,10 @@ TEST_F(MrCacheTest, OverlapIsNotContainment) {
 
 TEST_F(MrCacheTest, MemoryMappedAnewIsRegisteredAnew) {
   MemoryHandle* handle = acquire(page(0), page_size_);
-  const auto first_key = handle->region->key();
+  const auto first_key = handle->rails->regions[0].key();
   release(handle);
   handle = acquire(page(0), page_size_);
-  EXPECT_NE(handle->region->key(), first_key);
+  EXPECT_NE(handle->rails->regions[0].key(), first_key);
   EXPECT_EQ(cache_->stats().hits, 0U);
   release(handle);
 }
@@ -374,7 +374,8 @@ TEST_F(MrCacheTest, EveryLiveHandleIsCoveredAtAllTimes) {
     for (const MemoryHandle* each : held) {
       const auto serves = [&](const test::Registration& region) {
         const auto* const data = static_cast<const std::byte*>(region.data);
-        return region.key == each->region->key() && data <= each->data && each->data + each->size <= data + region.size;
+        return region.key == each->rails->regions[0].key() && data <= each->data &&
+               each->data + each->size <= data + region.size;
       };
       ASSERT_TRUE(std::ranges::any_of(live, serves)) << "round " << round;
     }
@@ -392,7 +393,7 @@ class UnregisteredMrCacheTest : public MrCacheTest {
 TEST_F(UnregisteredMrCacheTest, HostMemoryNeedsNoProvider) {
   MemoryHandle* const handle = acquire(page(0), page_size_);
   EXPECT_EQ(handle->descriptor, nullptr);
-  EXPECT_EQ(handle->region, nullptr);
+  EXPECT_EQ(handle->rails, nullptr);
   EXPECT_TRUE(fake_.registrations().empty());
   EXPECT_EQ(cache_->stats().handles, 1U);
   EXPECT_EQ(cache_->stats().misses, 0U);
@@ -411,7 +412,7 @@ TEST_F(UnregisteredMrCacheTest, CudaMemoryIsRegisteredAllTheSame) {
 TEST_F(UnregisteredMrCacheTest, RemoteAccessIsRegisteredAllTheSame) {
   cache_.emplace(*domain_, true, nullptr, FI_REMOTE_WRITE);
   MemoryHandle* const handle = acquire(page(0), page_size_);
-  ASSERT_NE(handle->region, nullptr);
+  ASSERT_NE(handle->rails, nullptr);
   release(handle);
 }
 

@@ -10,7 +10,7 @@
 namespace weft {
 
 Result<Connector*> Connector::find_or_begin(Device& device, std::span<std::byte, kHandleBytes> bytes,
-                                            std::span<const std::byte> payload) {
+                                            const Pack& pack) {
   TRY(const ConnectHandle handle, parse_handle(bytes, device.options().transport));
   if (handle.connector != 0) {
     // The field is ours, but the bytes may have been anywhere: believe it only if it names an attempt of this handle.
@@ -25,14 +25,14 @@ Result<Connector*> Connector::find_or_begin(Device& device, std::span<std::byte,
   device.sweep();
   std::unique_ptr<Connector> connector(new Connector(device));
   TRY_VOID(device.registry().add(*connector));
-  TRY_VOID(connector->begin(handle, payload));
+  TRY_VOID(connector->begin(handle, pack));
   const Key key = connector->key();
   std::memcpy(bytes.data() + offsetof(ConnectHandle, connector), &key, sizeof key);
   device.connectors().push_back(std::move(connector));
   return device.connectors().back().get();
 }
 
-Status Connector::begin(const ConnectHandle& handle, std::span<const std::byte> payload) {
+Status Connector::begin(const ConnectHandle& handle, const Pack& pack) {
   started_ = Clock::now();
   deadline_ = started_ + device_.options().connect_timeout;
   TRY(peer_, device_.peers().acquire(std::span(handle.address).first(handle.address_size)));
@@ -44,8 +44,12 @@ Status Connector::begin(const ConnectHandle& handle, std::span<const std::byte> 
   request_.address_size = static_cast<std::uint16_t>(device_.address().size());
   std::memcpy(request_.address, device_.address().data(), device_.address().size());
   std::strncpy(request_.host, local_host_name().c_str(), sizeof request_.host - 1);
-  request_.payload_size = static_cast<std::uint16_t>(payload.size());
-  std::ranges::copy(payload, request_.payload);
+  if (pack) {
+    TRY(baggage_, pack());
+    const auto payload = baggage_->payload();
+    request_.payload_size = static_cast<std::uint16_t>(payload.size());
+    std::ranges::copy(payload, request_.payload);
+  }
   request_.header = make_header(ControlType::kConnectRequest, handle.transport, wire_size(request_), handle.listener);
   return {};
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -17,10 +18,20 @@ namespace weft {
 /// All of it wants the device's lock.
 class Connector : public Addressable {
  public:
+  /// What a transport sends along with the request, and keeps until the attempt ends.
+  class Baggage {
+   public:
+    virtual ~Baggage() = default;
+    /// For the listener's transport; at most kMaxPayloadBytes.
+    virtual std::span<const std::byte> payload() const = 0;
+  };
+  using Pack = std::function<Result<std::unique_ptr<Baggage>>()>;
+
   /// The attempt that `handle` stands for: a new one for a fresh handle, else the one begun by an earlier call. The
-  /// device owns it. `payload` is for the listener's transport; used only when the attempt begins.
+  /// device owns it. `pack` is called only when the attempt begins; without it nothing is sent along.
   static Result<Connector*> find_or_begin(Device& device, std::span<std::byte, kHandleBytes> handle,
-                                          std::span<const std::byte> payload);
+                                          const Pack& pack = {});
+  Baggage* baggage() const noexcept { return baggage_.get(); }
   ~Connector() override;
 
   /// What the listener answered.
@@ -48,7 +59,7 @@ class Connector : public Addressable {
   enum class State : std::uint8_t { kSending, kWaiting, kAccepted, kFailed };
 
   explicit Connector(Device& device) : device_(device) {}
-  Status begin(const ConnectHandle& handle, std::span<const std::byte> payload);
+  Status begin(const ConnectHandle& handle, const Pack& pack);
   void fail_with(Error error);
 
   Device& device_;
@@ -56,6 +67,7 @@ class Connector : public Addressable {
   State state_ = State::kSending;
   Clock::time_point started_;
   Clock::time_point deadline_;
+  std::unique_ptr<Baggage> baggage_;
   ConnectRequest request_{};
   Accepted accepted_{};
   Error error_{};

@@ -119,10 +119,18 @@ void ControlChannel::check(Peer& peer, std::chrono::steady_clock::time_point now
 }
 
 void ControlChannel::send_last(Peer& peer, const Notice& notice) noexcept {
-  if (send(peer, notice) != PostStatus::kAgain || held_count_ == held_.size()) return;
+  if (send_farewell(peer, notice) != PostStatus::kAgain || held_count_ == held_.size()) return;
   peers_.retain(peer);
   held_[held_count_++] = {&peer, notice};
   behind_ = true;
+}
+
+PostStatus ControlChannel::send_farewell(Peer& peer, const Notice& notice) noexcept {
+  const PostStatus status = send(peer, notice);
+  // The slot it was sent from. A peer that has ended first is nothing to warn of; one that has died is found out by
+  // those who still need it.
+  if (status == PostStatus::kPosted) free_sends_[free_count_]->is_farewell = notice.kind == NoticeKind::kClosed;
+  return status;
 }
 
 void ControlChannel::do_rest() noexcept {
@@ -130,7 +138,7 @@ void ControlChannel::do_rest() noexcept {
   std::size_t kept = 0;
   for (std::size_t i = 0; i < held_count_; ++i) {
     const Held held = held_[i];
-    if (send(*held.peer, held.notice) == PostStatus::kAgain) {
+    if (send_farewell(*held.peer, held.notice) == PostStatus::kAgain) {
       held_[kept++] = held;
     } else {
       peers_.release(held.peer);
@@ -142,6 +150,7 @@ void ControlChannel::do_rest() noexcept {
 
 void ControlChannel::finish_send(Slot& slot) noexcept {
   if (std::exchange(slot.is_refusal, false)) --refusals_;
+  slot.is_farewell = false;
   --slot.peer->control_sends_;
   peers_.release(std::exchange(slot.peer, nullptr));
   free_sends_[free_count_++] = &slot;
@@ -151,7 +160,9 @@ void ControlChannel::on_error(const fabric::CompletionError& error) noexcept {
   Slot& slot = *static_cast<Slot*>(error.operation->owner);
   if (slot.is_send) {
     ++counters_.undelivered;
-    peers_.fail(*slot.peer, peers_.unreachable(*slot.peer, rail_, error.error, error.text));
+    if (!slot.is_farewell) {
+      peers_.fail(*slot.peer, peers_.unreachable(*slot.peer, rail_, error.error, error.text));
+    }
     finish_send(slot);
     return;
   }

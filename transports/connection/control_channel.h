@@ -81,6 +81,7 @@ class ControlChannel {
     std::byte* data = nullptr;
     bool is_send = false;
     bool is_refusal = false;
+    bool is_farewell = false;  ///< whether it arrives says nothing to anybody
   };
 
   /// A notice that could not be sent at once. Holds a reference to its peer.
@@ -92,6 +93,8 @@ class ControlChannel {
   ControlChannel(Rail& rail, PeerTable& peers, Registry& registry, TransportId transport)
       : rail_(rail), peers_(peers), registry_(registry), transport_(transport) {}
 
+  /// As send(), for a message whose loss nobody minds.
+  PostStatus send_farewell(Peer& peer, const Notice& notice) noexcept;
   PostStatus send_bytes(Peer& peer, std::span<const std::byte> bytes) noexcept;
   void finish_send(Slot& slot) noexcept;
   [[gnu::cold, gnu::noinline]] void do_rest() noexcept;

@@ -20,17 +20,22 @@ constexpr int kUnknownSpeedMbps = 10'000;
 constexpr std::size_t kMaxMessageBytes = 1UL << 30;
 static_assert(kMaxMessageBytes <= INT_MAX);
 
-DeviceProperties describe(const fabric::Info& info, const DeviceOptions& options) {
+DeviceProperties describe(std::span<const std::unique_ptr<Rail>> rails, const DeviceOptions& options) {
+  const fabric::Info& info = rails.front()->info();
   DeviceProperties properties;
   properties.name = info.domain();
   properties.pci_path = info.pci_path();
   // Until topology knows cards, one NIC is one card.
   properties.guid = std::hash<std::string>{}(properties.pci_path.empty() ? properties.name : properties.pci_path);
   properties.pointer_support = kPointerHost | (options.cuda != nullptr ? kPointerCuda : 0);
-  properties.speed_mbps = info.speed_mbps() > 0 ? info.speed_mbps() : kUnknownSpeedMbps;
+  properties.max_message_bytes = kMaxMessageBytes;
+  for (const auto& rail : rails) {
+    const int speed = rail->info().speed_mbps();
+    properties.speed_mbps += speed > 0 ? speed : kUnknownSpeedMbps;
+    properties.max_message_bytes = std::min(properties.max_message_bytes, rail->info().get()->ep_attr->max_msg_size);
+  }
   properties.max_comms = static_cast<int>(kMaxIds);
   properties.max_receives = options.max_receives;
-  properties.max_message_bytes = std::min(kMaxMessageBytes, info.get()->ep_attr->max_msg_size);
   return properties;
 }
 
@@ -41,38 +46,48 @@ std::string local_host_name() {
   return gethostname(name, sizeof name - 1) == 0 ? name : "unknown";
 }
 
-Device::Device(const DeviceOptions& options, std::unique_ptr<Rail> rail)
+Device::Device(const DeviceOptions& options, std::vector<std::unique_ptr<Rail>> rails)
     : options_(options),
-      rail_(std::move(rail)),
-      peers_(rail_->addresses()),
-      memory_(rail_->domain(), options.mr_cache, options.cuda, options.memory_access) {}
+      rails_(std::move(rails)),
+      peers_(rail().addresses()),
+      memory_(domains(), options.mr_cache, options.cuda, options.memory_access) {}
 
-Result<std::unique_ptr<Device>> Device::open(const fabric::Library& library, const fabric::Info& info,
+Result<std::unique_ptr<Device>> Device::open(const fabric::Library& library, std::span<const fabric::Info* const> infos,
                                              const DeviceOptions& options) {
-  TRY(auto rail, Rail::open(library, info, options.cq_entries));
-  std::unique_ptr<Device> device(new Device(options, std::move(rail)));
+  std::vector<std::unique_ptr<Rail>> rails;
+  for (const fabric::Info* info : infos.first(std::min(infos.size(), kMaxRails))) {
+    TRY(auto rail, Rail::open(library, *info, options.cq_entries));
+    rails.push_back(std::move(rail));
+  }
+  std::unique_ptr<Device> device(new Device(options, std::move(rails)));
   TRY_VOID(device->prepare());
   return device;
 }
 
 Status Device::prepare() {
-  properties_ = describe(rail_->info(), options_);
-  TRY(address_, rail_->endpoint().address());
+  properties_ = describe(rails_, options_);
+  TRY(address_, rail().endpoint().address());
   if (address_.size() > kMaxAddressBytes) {
-    return fail(Code::kUsage, "addresses of provider " + rail_->info().provider() + " take " +
+    return fail(Code::kUsage, "addresses of provider " + rail().info().provider() + " take " +
                                   std::to_string(address_.size()) + " bytes; a connect handle has room for " +
                                   std::to_string(kMaxAddressBytes));
   }
   peers_.set_address_size(address_.size());
   const SpinGuard guard(lock_);
-  TRY(control_, ControlChannel::open(*rail_, peers_, registry_, options_.transport));
+  TRY(control_, ControlChannel::open(rail(), peers_, registry_, options_.transport));
   return {};
 }
 
 Device::~Device() {
-  // First the endpoint: afterwards the provider touches no buffer and no operation any more.
-  rail_->shut();
+  // First the endpoints: afterwards the provider touches no buffer and no operation any more.
+  for (const auto& rail : rails_) rail->shut();
   peers_.start_closing();
+}
+
+std::vector<const fabric::Domain*> Device::domains() const {
+  std::vector<const fabric::Domain*> domains;
+  for (const auto& rail : rails_) domains.push_back(&rail->domain());
+  return domains;
 }
 
 Result<MemoryHandle*> Device::register_memory(void* data, std::size_t size, int pointer_kind, int dmabuf_fd,
@@ -85,7 +100,7 @@ Status Device::deregister_memory(MemoryHandle* memory) { return memory_.release(
 void Device::queue_failed(int error) noexcept {
   if (lost_) return;
   Error failure{Code::kSystem, error,
-                "the completion queue of " + name() + " failed: " + rail_->library().strerror(error) + " (" +
+                "the completion queue of " + name() + " failed: " + rail().library().strerror(error) + " (" +
                     std::to_string(error) + "); every communicator on it is lost. Look for the NIC in the kernel log"};
   WEFT_WARN("%s", failure.what.c_str());
   failure.logged = true;
@@ -97,7 +112,7 @@ void Device::unowned_error(const fabric::CompletionError& error) noexcept {
   ++unowned_errors_;
   if (!std::has_single_bit(unowned_errors_)) return;
   WEFT_WARN("%s reported an error without saying whose: %s (%d), provider says: %s (%d); seen %llu times",
-            name().c_str(), rail_->library().strerror(error.error), error.error, error.text, error.provider_error,
+            name().c_str(), rail().library().strerror(error.error), error.error, error.text, error.provider_error,
             static_cast<unsigned long long>(unowned_errors_));
 }
 

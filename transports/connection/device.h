@@ -5,6 +5,8 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -44,7 +46,14 @@ class Device {
  public:
   /// Opens the NIC that `info` describes. `library` must outlive the device.
   static Result<std::unique_ptr<Device>> open(const fabric::Library& library, const fabric::Info& info,
-                                              const DeviceOptions& options);
+                                              const DeviceOptions& options) {
+    const fabric::Info* const one = &info;
+    return open(library, std::span(&one, 1), options);
+  }
+  /// The same for up to kMaxRails NICs of one provider, the lead first: it carries the control messages, and its name
+  /// is the device's.
+  static Result<std::unique_ptr<Device>> open(const fabric::Library& library,
+                                              std::span<const fabric::Info* const> infos, const DeviceOptions& options);
   ~Device();
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
@@ -61,7 +70,10 @@ class Device {
 
   SpinLock& lock() noexcept { return lock_; }
 
-  Rail& rail() noexcept { return *rail_; }
+  /// The lead rail.
+  Rail& rail() noexcept { return *rails_.front(); }
+  std::span<const std::unique_ptr<Rail>> rails() noexcept { return rails_; }
+  std::vector<const fabric::Domain*> domains() const;
   PeerTable& peers() noexcept { return peers_; }
   Registry& registry() noexcept { return registry_; }
   ControlChannel& control() noexcept { return *control_; }
@@ -77,6 +89,14 @@ class Device {
   /// A failed completion that the provider does not attribute to any operation.
   [[gnu::cold]] void unowned_error(const fabric::CompletionError& error) noexcept;
 
+  /// What a transport keeps per device. It lives until the endpoints have been closed.
+  class Part {
+   public:
+    virtual ~Part() = default;
+  };
+  void attach(std::unique_ptr<Part> part) noexcept { part_ = std::move(part); }
+  Part* part() const noexcept { return part_.get(); }
+
   /// Takes a closed communicator whose operations have not all ended; it is destroyed when they have.
   void keep_until_idle(std::unique_ptr<Addressable> object) { closing_.push_back(std::move(object)); }
   /// Destroys what has become idle. Called from set-up and close paths.
@@ -84,18 +104,19 @@ class Device {
   std::size_t closing_count() const noexcept { return closing_.size(); }
 
  private:
-  Device(const DeviceOptions& options, std::unique_ptr<Rail> rail);
+  Device(const DeviceOptions& options, std::vector<std::unique_ptr<Rail>> rails);
   Status prepare();
 
   DeviceOptions options_;
   DeviceProperties properties_;
   SpinLock lock_;
-  std::unique_ptr<Rail> rail_;
+  std::vector<std::unique_ptr<Rail>> rails_;
   std::vector<std::byte> address_;
   Registry registry_;
   PeerTable peers_;
   std::unique_ptr<ControlChannel> control_;
   MrCache memory_;
+  std::unique_ptr<Part> part_;
   std::vector<std::unique_ptr<Connector>> connectors_;
   std::vector<std::unique_ptr<Addressable>> closing_;
   std::uint64_t unowned_errors_ = 0;

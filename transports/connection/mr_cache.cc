@@ -36,18 +36,31 @@ std::string described(const void* data, std::size_t size) {
 
 }  // namespace
 
-MrCache::MrCache(const fabric::Domain& domain, bool enabled, const fabric::CudaDriver* cuda, std::uint64_t access)
-    : domain_(domain), enabled_(enabled), cuda_(cuda), access_(access), page_(page_bytes()) {}
+Result<RailRegions> RailRegions::open(std::span<const fabric::Domain* const> domains,
+                                      const fabric::MemoryRequest& request, std::uint64_t access) {
+  RailRegions rails;
+  rails.regions.reserve(domains.size());
+  for (const fabric::Domain* domain : domains) {
+    TRY(auto region, fabric::MemoryRegion::open(*domain, request, access));
+    rails.regions.push_back(std::move(region));
+  }
+  return rails;
+}
+
+MrCache::MrCache(std::vector<const fabric::Domain*> domains, bool enabled, const fabric::CudaDriver* cuda,
+                 std::uint64_t access)
+    : domains_(std::move(domains)), enabled_(enabled), cuda_(cuda), access_(access), page_(page_bytes()) {}
 
 MrCache::~MrCache() {
   if (!held_.empty()) {
-    WEFT_WARN("%zu memory registrations on %s were never given back", held_.size(), domain_.info().domain().c_str());
+    WEFT_WARN("%zu memory registrations on %s were never given back", held_.size(),
+              domains_.front()->info().domain().c_str());
   }
 }
 
 bool MrCache::must_register(int pointer_kind) const noexcept {
   const bool remote = (access_ & (FI_REMOTE_READ | FI_REMOTE_WRITE)) != 0;
-  return pointer_kind == kPointerCuda || remote || domain_.needs_local_registration();
+  return pointer_kind == kPointerCuda || remote || domains_.front()->needs_local_registration();
 }
 
 Result<MemoryHandle*> MrCache::acquire(void* data, std::size_t size, int pointer_kind, int dmabuf_fd,
@@ -86,8 +99,9 @@ Result<MemoryHandle*> MrCache::acquire(void* data, std::size_t size, int pointer
   Entry* entry = nullptr;
   if (must_register(pointer_kind)) {
     TRY(entry, find_or_register(request, Group{handle->cuda_device, dmabuf_fd >= 0}));
-    handle->descriptor = entry->region.descriptor();
-    handle->region = &entry->region;
+    handle->descriptor = entry->rails.regions.front().descriptor();
+    handle->rails = &entry->rails;
+    handle->registered = reinterpret_cast<std::byte*>(entry->begin);
   }
   MemoryHandle* const key = handle.get();
   held_.emplace(key, Held{std::move(handle), entry});
@@ -105,23 +119,23 @@ Result<MrCache::Entry*> MrCache::find_or_register(const fabric::MemoryRequest& r
     }
   }
   ++stats_.misses;
-  TRY(auto region, open_region(request));
-  auto entry = std::make_unique<Entry>(Entry{std::move(region), group, begin, end, 1});
+  TRY(auto rails, open_regions(request));
+  auto entry = std::make_unique<Entry>(Entry{std::move(rails), group, begin, end, 1});
   Entry* const key = entry.get();
   if (enabled_) index_[group].insert(begin, end, key);
   entries_.emplace(key, std::move(entry));
   return key;
 }
 
-Result<fabric::MemoryRegion> MrCache::open_region(const fabric::MemoryRequest& request) const {
-  if (!request.is_cuda) return fabric::MemoryRegion::open(domain_, request, access_);
+Result<RailRegions> MrCache::open_regions(const fabric::MemoryRequest& request) const {
+  if (!request.is_cuda) return RailRegions::open(domains_, request, access_);
   const fabric::CudaDriver::ContextScope context(*cuda_, request.cuda_device);
   if (!context.current()) {
     return fail(Code::kSystem, "cannot register " + described(request.data, request.size) +
                                    ": the context of CUDA device " + std::to_string(request.cuda_device) +
                                    " cannot be made current");
   }
-  return fabric::MemoryRegion::open(domain_, request, access_);
+  return RailRegions::open(domains_, request, access_);
 }
 
 Status MrCache::release(MemoryHandle* handle) {

@@ -1,4 +1,4 @@
-// Live memory registrations of one domain, shared by everybody who registers the same memory.
+// Live memory registrations of one device, shared by everybody who registers the same memory.
 #pragma once
 
 #include <cstddef>
@@ -6,7 +6,9 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <unordered_map>
+#include <vector>
 
 #include "transports/connection/interval_index.h"
 #include "transports/fabric/cuda_driver.h"
@@ -17,16 +19,28 @@
 
 namespace weft {
 
+inline constexpr std::size_t kMaxRails = 8;
+
+/// A registration on the device's rails, one region each, in their order.
+struct RailRegions {
+  std::vector<fabric::MemoryRegion> regions;
+
+  /// Registers on every domain; an error of any is everybody's.
+  static Result<RailRegions> open(std::span<const fabric::Domain* const> domains, const fabric::MemoryRequest& request,
+                                  std::uint64_t access);
+};
+
 /// What NCCL holds as its mhandle: one per acquire(), so that a second release of the same one can be told from the
 /// release of another holder's. Does not change while it lives: the data path reads it without a lock.
 struct MemoryHandle {
-  void* descriptor = nullptr;  ///< for local operations; null where the provider needs none
+  void* descriptor = nullptr;  ///< for local operations on the lead rail; null where the provider needs none
   std::byte* data = nullptr;   ///< as given to acquire()
   std::size_t size = 0;
   int pointer_kind = kPointerHost;
   int cuda_device = -1;  ///< ordinal of the GPU that owns the memory; -1 for host memory
-  /// The registration, for its remote key; null where the provider needs none.
-  const fabric::MemoryRegion* region = nullptr;
+  /// The registration, for remote keys and the other rails' descriptors; null where the provider needs none.
+  const RailRegions* rails = nullptr;
+  std::byte* registered = nullptr;  ///< where the registration begins
 
   /// True if [pointer, pointer + bytes) lies inside.
   bool contains(const void* pointer, std::size_t bytes) const noexcept {
@@ -53,7 +67,11 @@ class MrCache {
 
   /// `domain` and `cuda` (null: no GPU) must outlive the cache. `enabled` false: every acquire() registers anew.
   /// `access`: FI_SEND | FI_RECV, FI_REMOTE_WRITE, ...: what every registration allows.
-  MrCache(const fabric::Domain& domain, bool enabled, const fabric::CudaDriver* cuda, std::uint64_t access);
+  MrCache(const fabric::Domain& domain, bool enabled, const fabric::CudaDriver* cuda, std::uint64_t access)
+      : MrCache(std::vector<const fabric::Domain*>{&domain}, enabled, cuda, access) {}
+  /// The same for a device of several rails: every registration is made on all of `domains`.
+  MrCache(std::vector<const fabric::Domain*> domains, bool enabled, const fabric::CudaDriver* cuda,
+          std::uint64_t access);
   /// Handles still held die with the cache; that is a bug of their holder and is logged.
   ~MrCache();
   MrCache(const MrCache&) = delete;
@@ -79,7 +97,7 @@ class MrCache {
     auto operator<=>(const Group&) const = default;
   };
   struct Entry {
-    fabric::MemoryRegion region;
+    RailRegions rails;
     Group group;
     std::uintptr_t begin;
     std::uintptr_t end;
@@ -92,10 +110,10 @@ class MrCache {
 
   bool must_register(int pointer_kind) const noexcept;
   Result<Entry*> find_or_register(const fabric::MemoryRequest& request, const Group& group);
-  Result<fabric::MemoryRegion> open_region(const fabric::MemoryRequest& request) const;
+  Result<RailRegions> open_regions(const fabric::MemoryRequest& request) const;
   void drop(Entry* entry) noexcept;
 
-  const fabric::Domain& domain_;
+  const std::vector<const fabric::Domain*> domains_;
   const bool enabled_;
   const fabric::CudaDriver* const cuda_;
   const std::uint64_t access_;

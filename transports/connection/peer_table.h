@@ -72,6 +72,7 @@ class PeerTable {
   /// The endpoint is gone: from now on entries are dropped without touching the address vector, which some providers
   /// cannot change any more then.
   void start_closing() noexcept { closing_ = true; }
+  bool closing() const noexcept { return closing_; }
 
   /// The error for a peer that cannot be reached: names it, the NIC, the reason (`detail`: the provider's
   /// words, may be empty) and what to check.

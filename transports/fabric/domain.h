@@ -23,6 +23,9 @@ class Domain {
   /// True where buffers of local operations must be registered and passed with their descriptor.
   bool needs_local_registration() const noexcept { return (info_->get()->domain_attr->mr_mode & FI_MR_LOCAL) != 0; }
 
+  /// True where peers name remote memory by its virtual address, false where by its offset in the registration.
+  bool uses_virtual_addresses() const noexcept { return (info_->get()->domain_attr->mr_mode & FI_MR_VIRT_ADDR) != 0; }
+
   /// "fi_xxx failed on eth0 (tcp;ofi_rxm): Connection refused (111)": the one wording of a failed set-up call.
   Error error(const char* call, int rc) const;
 

@@ -20,6 +20,14 @@ Result<Endpoint> Endpoint::open(const Domain& domain, CompletionQueue& cq, Addre
   return endpoint;
 }
 
+bool Endpoint::emulates_writes() const noexcept {
+  // FI_OPT_EFA_EMULATED_WRITE of rdma/fi_ext.h; declared here so that older headers serve as well.
+  constexpr int kEmulatedWrite = -(0xefa << 16) + 2;
+  bool emulated = false;
+  std::size_t size = sizeof emulated;
+  return fi_getopt(&ep_.get()->fid, FI_OPT_ENDPOINT, kEmulatedWrite, &emulated, &size) == 0 && emulated;
+}
+
 Result<std::vector<std::byte>> Endpoint::address() const {
   std::vector<std::byte> bytes(256);
   std::size_t size = bytes.size();

@@ -3,6 +3,7 @@
 
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
+#include <rdma/fi_rma.h>
 #include <rdma/fi_tagged.h>
 
 #include <cstddef>
@@ -30,6 +31,13 @@ struct PostResult {
   }
 };
 
+/// Where a one-sided operation reaches in the peer's memory: an address or an offset (Domain::uses_virtual_addresses of
+/// the peer), and the key of its registration.
+struct RemoteMemory {
+  std::uint64_t address;
+  std::uint64_t key;
+};
+
 /// Not thread safe: callers hold the device's lock. Posted buffers, descriptors and operations belong to the provider
 /// until the operation's completion has been read.
 class Endpoint {
@@ -51,8 +59,26 @@ class Endpoint {
     return PostResult::from(fi_trecv(ep_.get(), data, size, descriptor, FI_ADDR_UNSPEC, tag, 0, &operation));
   }
 
+  PostResult write(const void* data, std::size_t size, void* descriptor, fi_addr_t to, const RemoteMemory& target,
+                   Operation& operation) noexcept {
+    return PostResult::from(fi_write(ep_.get(), data, size, descriptor, to, target.address, target.key, &operation));
+  }
+  /// As write(); the target also gets a completion that carries `immediate`.
+  PostResult write_data(const void* data, std::size_t size, void* descriptor, fi_addr_t to, const RemoteMemory& target,
+                        std::uint32_t immediate, Operation& operation) noexcept {
+    return PostResult::from(
+        fi_writedata(ep_.get(), data, size, descriptor, immediate, to, target.address, target.key, &operation));
+  }
+  PostResult read(void* data, std::size_t size, void* descriptor, fi_addr_t from, const RemoteMemory& source,
+                  Operation& operation) noexcept {
+    return PostResult::from(fi_read(ep_.get(), data, size, descriptor, from, source.address, source.key, &operation));
+  }
+
   /// Asks the provider to give the operation up; its completion (an error) still comes. False where it cannot.
   bool cancel(Operation& operation) noexcept { return fi_cancel(&ep_.get()->fid, &operation) == 0; }
+
+  /// True where EFA's software does one-sided writes by sending messages, because the NIC cannot.
+  bool emulates_writes() const noexcept;
 
   /// The address that peers insert into their address vector.
   Result<std::vector<std::byte>> address() const;

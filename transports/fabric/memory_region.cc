@@ -2,6 +2,7 @@
 
 #include <sys/uio.h>
 
+#include <atomic>
 #include <cstring>
 
 namespace weft::fabric {
@@ -36,6 +37,9 @@ Result<MemoryRegion> MemoryRegion::open(const Domain& domain, const MemoryReques
   attributes.mr_iov = &span;
   attributes.iov_count = 1;
   attributes.access = access;
+  // Only looked at by providers that let the caller choose; unique in the process, hence in every domain.
+  static std::atomic<std::uint64_t> next_key{1};
+  attributes.requested_key = next_key.fetch_add(1, std::memory_order_relaxed);
   std::uint64_t flags = 0;
   if (request.is_cuda) {
     attributes.iface = FI_HMEM_CUDA;

@@ -8,8 +8,14 @@
 
 namespace weft::fabric {
 
-/// Who must be told when an operation ends. The kinds are the transports' own; zero is the control channel.
-enum class OperationKind : std::uint8_t { kControl, kSend, kReceive, kFlush };
+/// Who must be told when an operation ends. Zero is the control channel; the others are the transports' own.
+enum class OperationKind : std::uint8_t {
+  kControl,
+  kSend,     ///< data on its way out
+  kReceive,  ///< data on its way in (two-sided), or permission for it on its way out (RDMA)
+  kInquiry,  ///< a sender finding out what has become of a message
+  kProbe,    ///< a path being tried
+};
 
 /// Handed to the provider with each post as its context. The provider may use the first part as scratch space until
 /// the operation completes (FI_CONTEXT, FI_CONTEXT2), so an operation stays where it is until then.

@@ -1,5 +1,6 @@
 #include "transports/sendrecv/recv_comm.h"
 
+#include "transports/connection/gpu_flush.h"
 #include "transports/sendrecv/progress.h"
 
 namespace weft::sendrecv {
@@ -94,20 +95,13 @@ RecvComm::RecvComm(Device& device, Peer* peer, Key sender)
 
 void RecvComm::start() noexcept { sequences_.start(key()); }
 
-PostStatus RecvComm::flush(int count, void* const*, const int* sizes, void* const* memory, Request*& out) noexcept {
+PostStatus RecvComm::flush(int count, const int* sizes, void* const* memory, Request*& out) noexcept {
   out = nullptr;
-  const fabric::CudaDriver* cuda = device().options().cuda;
-  if (cuda == nullptr || memory == nullptr) return PostStatus::kPosted;
-  for (int i = 0; i < count; ++i) {
-    if (sizes[i] == 0 || memory[i] == nullptr || handle_of(memory[i])->pointer_kind == kPointerHost) continue;
-    // One flush orders everything that has reached that GPU.
-    const Status flushed = cuda->flush_writes(handle_of(memory[i])->cuda_device);
-    if (flushed) return PostStatus::kPosted;
-    const SpinGuard guard(device().lock());
-    fail(flushed.error());
-    return PostStatus::kFailed;
-  }
-  return PostStatus::kPosted;
+  const Status flushed = flush_gpu_writes(device().options().cuda, count, sizes, memory);
+  if (flushed) return PostStatus::kPosted;
+  const SpinGuard guard(device().lock());
+  fail(flushed.error());
+  return PostStatus::kFailed;
 }
 
 PostStatus RecvComm::not_now() noexcept {
@@ -132,7 +126,7 @@ void RecvComm::report() noexcept {
 void RecvComm::complete_error(RecvRequest& request, const fabric::CompletionError& error) noexcept {
   auto& sub = request.subs[error.operation->index];
   request.comm->operation_ended();
-  request.comm->operation_failed(error, sub.tag, sub.size);
+  request.comm->operation_failed(error, {nccl_tag_of(sub.tag), sequence_of(sub.tag), sub.size});
 }
 
 void RecvComm::cancel_all() noexcept {

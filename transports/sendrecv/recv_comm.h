@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <memory>
 
+#include "transports/connection/comm.h"
 #include "transports/connection/mr_cache.h"
-#include "transports/sendrecv/comm.h"
 #include "transports/sendrecv/request.h"
 #include "transports/sendrecv/tag_sequences.h"
 #include "weft/post.h"
@@ -29,7 +29,7 @@ class RecvComm final : public Comm {
                      bool optional_completion, Request*& out) noexcept;
 
   /// Makes received data visible to the GPU. `out` stays null: it is done on return. Does nothing for host memory.
-  PostStatus flush(int count, void* const* data, const int* sizes, void* const* memory, Request*& out) noexcept;
+  PostStatus flush(int count, const int* sizes, void* const* memory, Request*& out) noexcept;
 
   /// True where a receive that nobody needs to hear of may be given back early: the provider moves data unasked.
   bool can_detach() const noexcept { return can_detach_; }

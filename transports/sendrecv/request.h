@@ -5,20 +5,15 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "transports/connection/request_ring.h"
 #include "transports/fabric/operation.h"
 #include "transports/sendrecv/window.h"
 
-namespace weft::sendrecv {
-
+namespace weft {
 class Comm;
+}  // namespace weft
 
-enum class RequestKind : std::uint8_t { kSend, kReceive };
-enum class RequestState : std::uint8_t {
-  kFree,      ///< nobody's
-  kPending,   ///< the caller's; operations are in flight or still to be posted
-  kDone,      ///< the caller's; to be given back by test()
-  kDetached,  ///< given back already (optional completion); operations are still in flight
-};
+namespace weft::sendrecv {
 
 struct Request {
   Comm* comm = nullptr;
@@ -61,32 +56,6 @@ struct RecvRequest : Request {
   bool optional = false;             ///< the caller need not know when the data is there
   RecvRequest* following = nullptr;  ///< the next in the ring
   std::array<Sub, kMaxGroup> subs;
-};
-
-/// A fixed ring of requests, filled strictly in order: a slot still in use stops it. window.h relies on that.
-template <class T, std::size_t N>
-class RequestRing {
- public:
-  explicit RequestRing(Comm& comm) noexcept {
-    T* following = &slots_.front();
-    for (std::size_t i = N; i-- > 0; following = &slots_[i]) {
-      slots_[i].comm = &comm;
-      slots_[i].following = following;
-    }
-  }
-
-  RequestRing(const RequestRing&) = delete;
-  RequestRing& operator=(const RequestRing&) = delete;
-
-  /// The next slot, or nullptr while it is in use. It stays free until commit().
-  T* next() noexcept { return next_->state == RequestState::kFree ? next_ : nullptr; }
-  void commit() noexcept { next_ = next_->following; }
-
-  std::array<T, N>& slots() noexcept { return slots_; }
-
- private:
-  std::array<T, N> slots_;
-  T* next_ = slots_.data();
 };
 
 }  // namespace weft::sendrecv

@@ -67,7 +67,7 @@ bool SendComm::on_notice(const Notice& notice) {
 
 void SendComm::complete_error(SendRequest& request, const fabric::CompletionError& error) noexcept {
   request.comm->operation_ended();
-  request.comm->operation_failed(error, request.tag, request.size);
+  request.comm->operation_failed(error, {nccl_tag_of(request.tag), sequence_of(request.tag), request.size});
 }
 
 }  // namespace weft::sendrecv

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <memory>
 
+#include "transports/connection/comm.h"
 #include "transports/connection/mr_cache.h"
-#include "transports/sendrecv/comm.h"
 #include "transports/sendrecv/request.h"
 #include "transports/sendrecv/tag_sequences.h"
 #include "weft/post.h"

@@ -55,7 +55,7 @@ Result<std::unique_ptr<Listener>> listen(Device& device, std::span<std::byte, kH
 
 Result<std::unique_ptr<SendComm>> connect(Device& device, std::span<std::byte, kHandleBytes> handle) {
   const SpinGuard guard(device.lock());
-  TRY(Connector * connector, Connector::find_or_begin(device, handle, {}));
+  TRY(Connector * connector, Connector::find_or_begin(device, handle));
   progress(device);
   const auto step = connector->step();
   if (step && *step == nullptr) return nullptr;

@@ -1,4 +1,4 @@
-#include "transports/sendrecv/comm.h"
+#include "transports/connection/comm.h"
 
 #include <rdma/fi_errno.h>
 
@@ -7,10 +7,7 @@
 
 #include "weft/log.h"
 
-namespace weft::sendrecv {
-namespace {
-
-/// Errors that say the other process cannot be reached, as opposed to something wrong with one message.
+namespace weft {
 bool means_unreachable(int error) noexcept {
   switch (error) {
     case FI_ECONNREFUSED:
@@ -26,8 +23,6 @@ bool means_unreachable(int error) noexcept {
     default: return false;
   }
 }
-
-}  // namespace
 
 Comm::~Comm() {
   device_.registry().remove(*this);
@@ -80,7 +75,8 @@ void Comm::post_failed(const char* what, int error) noexcept {
             device_.rail().library().strerror(error) + " (" + std::to_string(error) + ")"});
 }
 
-void Comm::operation_failed(const fabric::CompletionError& error, std::uint64_t tag, std::size_t size) noexcept {
+void Comm::operation_failed(const fabric::CompletionError& error, const MessageLabel& message) noexcept {
+  const auto& [tag, sequence, size] = message;
   if (left_) return;  // cancelled by us, or of no interest to anybody any more
   if (means_unreachable(error.error)) {
     device_.peers().fail(*peer_, PeerTable::unreachable(*peer_, device_.rail(), error.error, error.text));
@@ -89,24 +85,22 @@ void Comm::operation_failed(const fabric::CompletionError& error, std::uint64_t 
   if (error.error == FI_ETRUNC) {
     const std::size_t sent = error.overflow > 0 ? size + error.overflow : 0;
     fail({Code::kTruncated, FI_ETRUNC,
-          "message from " + peer_->name() + " (tag " + std::to_string(nccl_tag_of(tag)) + ", sequence " +
-              std::to_string(sequence_of(tag)) + ") is longer than the " + std::to_string(size) +
-              " bytes of its receive on " + device_.name() +
+          "message from " + peer_->name() + " (tag " + std::to_string(tag) + ", sequence " + std::to_string(sequence) +
+              ") is longer than the " + std::to_string(size) + " bytes of its receive on " + device_.name() +
               ". The ranks disagree about a size: compare the arguments of the collective on both"});
     unsent_ = make_notice(NoticeKind::kTruncated);
-    unsent_->tag = nccl_tag_of(tag);
-    unsent_->sequence = sequence_of(tag);
+    unsent_->tag = tag;
+    unsent_->sequence = sequence;
     unsent_->sent_bytes = sent;
     unsent_->posted_bytes = size;
     if (device_.control().send(*peer_, *unsent_) != PostStatus::kAgain) unsent_.reset();
     return;
   }
   fail({Code::kSystem, error.error,
-        "an operation on " + device_.name() + " with peer " + peer_->name() + " (tag " +
-            std::to_string(nccl_tag_of(tag)) + ", sequence " + std::to_string(sequence_of(tag)) + ", " +
-            std::to_string(size) + " bytes) failed: " + device_.rail().library().strerror(error.error) + " (" +
-            std::to_string(error.error) + "), provider says: " + error.text + " (" +
-            std::to_string(error.provider_error) + ")"});
+        "an operation on " + device_.name() + " with peer " + peer_->name() + " (tag " + std::to_string(tag) +
+            ", sequence " + std::to_string(sequence) + ", " + std::to_string(size) +
+            " bytes) failed: " + device_.rail().library().strerror(error.error) + " (" + std::to_string(error.error) +
+            "), provider says: " + error.text + " (" + std::to_string(error.provider_error) + ")"});
 }
 
 Notice Comm::make_notice(NoticeKind kind) const noexcept {
@@ -132,9 +126,15 @@ void Comm::check_peer() noexcept {
               " while this side still waits for it: it has ended or aborted; look at its log first"});
     return;
   }
-  if (now - quiet_since_ >= options.peer_check) device_.control().check(*peer_, now, options.peer_check);
+  if (now - quiet_since_ >= options.peer_check) look_for_peer(now);
   if (!warned_ && options.stall_warning.count() > 0 && waited_ >= options.stall_warning) warn_stalled();
 }
+
+void Comm::look_for_peer(Clock::time_point now) noexcept {
+  device_.control().check(*peer_, now, device_.options().peer_check);
+}
+
+std::string Comm::waits_for() const { return std::to_string(in_flight()) + " operations"; }
 
 void Comm::moved(Clock::time_point now) noexcept {
   seen_ = posted_ + ended_;
@@ -147,11 +147,9 @@ void Comm::warn_stalled() noexcept {
   warned_ = true;
   const auto waited = std::chrono::duration_cast<std::chrono::seconds>(waited_).count();
   WEFT_WARN(
-      "%llu operations with peer %s on %s have not moved for %lld s; the peer can be reached, so its process is "
-      "probably "
-      "stuck or late: look at its log and stack. This side goes on waiting",
-      static_cast<unsigned long long>(in_flight()), peer_->name().c_str(), device_.name().c_str(),
-      static_cast<long long>(waited));
+      "%s with peer %s on %s have not moved for %lld s; the peer can be reached, so its process is probably stuck or "
+      "late: look at its log and stack. This side goes on waiting",
+      waits_for().c_str(), peer_->name().c_str(), device_.name().c_str(), static_cast<long long>(waited));
 }
 
 void Comm::leave() noexcept {
@@ -163,4 +161,4 @@ void Comm::leave() noexcept {
   device_.control().send_last(*peer_, make_notice(NoticeKind::kClosed));
 }
 
-}  // namespace weft::sendrecv
+}  // namespace weft

@@ -3,12 +3,23 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "transports/connection/device.h"
 #include "transports/connection/registry.h"
 #include "weft/result.h"
 
-namespace weft::sendrecv {
+namespace weft {
+
+/// Errors that say the other process cannot be reached, as opposed to something wrong with one message.
+bool means_unreachable(int error) noexcept;
+
+/// Which message an error is about.
+struct MessageLabel {
+  int tag;
+  std::uint32_t sequence;
+  std::size_t size;  ///< bytes, as this side knows it
+};
 
 /// Wants the device's lock unless a function says otherwise.
 class Comm : public Addressable {
@@ -20,6 +31,8 @@ class Comm : public Addressable {
   Peer& peer() const noexcept { return *peer_; }
 
   bool failed() const noexcept { return failed_; }
+  /// Closed by its owner.
+  bool left() const noexcept { return left_; }
   /// Why calls fail. Without the lock: only after one has returned kFailed.
   const Error& error() const noexcept { return error_; }
 
@@ -38,7 +51,7 @@ class Comm : public Addressable {
   void operation_ended() noexcept { ++ended_; }
 
   /// An operation failed: decides whether the peer, the communicator or nobody is to blame.
-  void operation_failed(const fabric::CompletionError& error, std::uint64_t tag, std::size_t size) noexcept;
+  void operation_failed(const fabric::CompletionError& error, const MessageLabel& message) noexcept;
 
   /// Fails the communicator for good, with one line. Later errors do not replace the first.
   void fail(Error error) noexcept;
@@ -48,7 +61,12 @@ class Comm : public Addressable {
   Comm(Device& device, Peer* peer) : device_(device), endpoint_(device.rail().endpoint()), peer_(peer) {
     moved(Clock::now());
   }
+  /// The lead rail's.
   fabric::Endpoint& endpoint() const noexcept { return endpoint_; }
+  /// Makes sure that the peer is still there; the caller has waited for it.
+  [[gnu::cold]] virtual void look_for_peer(Clock::time_point now) noexcept;
+  /// What a stalled communicator waits for, for one line: "3 operations".
+  virtual std::string waits_for() const;
   /// Operations handed to the provider since the start, and those of them that have ended.
   std::uint64_t posted() const noexcept { return posted_; }
   std::uint64_t ended() const noexcept { return ended_; }
@@ -88,4 +106,4 @@ class Comm : public Addressable {
   Error error_{};
 };
 
-}  // namespace weft::sendrecv
+}  // namespace weft
