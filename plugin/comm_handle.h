@@ -4,12 +4,12 @@
 
 #include <cstdint>
 
+#include "transports/rdma/transport.h"
 #include "transports/sendrecv/transport.h"
 
 namespace weft::plugin {
 
-/// One number per type, below 8. 0 is nothing, so that a null pointer is no object. Another transport adds its own
-/// (5 to 7 are free) beside these.
+/// One number per type, below 8. 0 is nothing, so that a null pointer is no object.
 template <class T>
 inline constexpr std::uintptr_t kTag = 0;
 template <>
@@ -20,6 +20,13 @@ template <>
 inline constexpr std::uintptr_t kTag<Listener> = 3;
 template <>
 inline constexpr std::uintptr_t kTag<sendrecv::Request> = 4;
+
+template <>
+inline constexpr std::uintptr_t kTag<rdma::SendComm> = 5;
+template <>
+inline constexpr std::uintptr_t kTag<rdma::RecvComm> = 6;
+template <>
+inline constexpr std::uintptr_t kTag<rdma::Request> = 7;
 
 inline constexpr std::uintptr_t kTagMask = 7;
 

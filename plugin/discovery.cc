@@ -72,16 +72,17 @@ Offer describe(const fabric::Info& info, const fs::path& root) {
 }
 
 Result<std::vector<fabric::Info>> discover_nics(const fabric::Library& library, const Params& params,
-                                                bool want_gpu_memory, const fs::path& root) {
-  constexpr std::uint64_t kCaps = FI_MSG | FI_TAGGED;
+                                                bool want_gpu_memory, const fs::path& root, std::uint64_t caps) {
   TRY(const InterfaceFilter filter, InterfaceFilter::parse(params.interfaces));
   std::vector<fabric::Info> infos;
   // First come first served: of equal offers for one NIC the selection keeps the first.
   if (want_gpu_memory) {
-    TRY(infos, library.discover({.caps = kCaps | FI_HMEM, .provider = ""}));
+    TRY(infos, library.discover({.caps = caps | FI_HMEM, .provider = ""}));
   }
-  TRY(auto plain, library.discover({.caps = kCaps, .provider = ""}));
+  TRY(auto plain, library.discover({.caps = caps, .provider = ""}));
   std::ranges::move(plain, std::back_inserter(infos));
+  // One NIC is offered by both of EFA's fabrics: the direct one, without software between, comes first.
+  std::ranges::stable_partition(infos, [](const fabric::Info& info) { return info.fabric() == "efa-direct"; });
   std::vector<Offer> offers;
   offers.reserve(infos.size());
   for (const auto& info : infos) offers.push_back(describe(info, root));
@@ -97,6 +98,14 @@ Result<std::vector<fabric::Info>> discover_nics(const fabric::Library& library, 
   nics.reserve(selection->offers.size());
   for (const std::size_t index : selection->offers) nics.push_back(std::move(infos[index]));
   return nics;
+}
+
+bool offers_efa_rdma(const fabric::Library& library, const Params& params) {
+  if (!params.provider.empty() && params.provider != "efa") return false;
+  const auto filter = InterfaceFilter::parse(params.interfaces);
+  const auto offers = library.discover({.caps = FI_MSG | FI_RMA, .provider = "efa"});
+  return filter && offers &&
+         std::ranges::any_of(*offers, [&](const fabric::Info& info) { return filter->admits(info.domain()); });
 }
 
 }  // namespace weft::plugin

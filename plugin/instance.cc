@@ -1,5 +1,6 @@
 #include "plugin/instance.h"
 
+#include <algorithm>
 #include <chrono>
 #include <mutex>
 #include <set>
@@ -7,6 +8,7 @@
 #include <utility>
 
 #include "plugin/discovery.h"
+#include "transports/rdma/transport.h"
 #include "transports/sendrecv/transport.h"
 #include "weft/log.h"
 
@@ -36,21 +38,49 @@ Result<std::shared_ptr<Instance>> Instance::open(const Environment& environment)
   return instance;
 }
 
+Result<bool> Instance::wants_rdma() const {
+  if (params_.protocol == "rdma") return true;
+  if (params_.protocol == "sendrecv") return false;
+  if (params_.protocol.empty()) return offers_efa_rdma(*library_, params_);
+  return fail(Code::kUsage,
+              "WEFT_PROTOCOL is \"" + params_.protocol + "\"; it can be rdma, sendrecv, or empty for the better one");
+}
+
 Status Instance::open_devices() {
-  TRY(const auto nics, discover_nics(*library_, params_, cuda_.has_value()));
+  TRY(const bool rdma, wants_rdma());
+  if (!rdma) return open_devices(sendrecv::hints("").caps, 1);
+  auto opened = open_devices(rdma::hints("").caps, static_cast<std::size_t>(params_.rails));
+  if (opened || !params_.protocol.empty()) return opened;
+  WEFT_WARN("going on with the send/receive protocol: %s", opened.error().what.c_str());
+  return open_devices(sendrecv::hints("").caps, 1);
+}
+
+Status Instance::open_devices(std::uint64_t caps, std::size_t rails) {
+  const bool rdma = (caps & FI_RMA) != 0;
+  TRY(auto nics, discover_nics(*library_, params_, cuda_.has_value(), "/", caps));
+  // Until topology says which NICs belong together, neighbours on the PCI bus do.
+  if (rails > 1) {
+    std::ranges::stable_sort(nics, {}, [](const fabric::Info& info) { return info.pci_path() + " " + info.domain(); });
+  }
   std::optional<Error> first_error;
-  for (const auto& nic : nics) {
-    auto device = sendrecv::open_device(*library_, nic, device_options(nic));
+  for (std::size_t first = 0; first < nics.size(); first += rails) {
+    std::vector<const fabric::Info*> group;
+    for (std::size_t i = first; i < std::min(first + rails, nics.size()); ++i) group.push_back(&nics[i]);
+    const DeviceOptions options = device_options(*group.front());
+    auto device =
+        rdma ? rdma::open_device(*library_, group, options) : sendrecv::open_device(*library_, *group.front(), options);
     if (device) {
       devices_.push_back(std::move(*device));
       continue;
     }
     if (!first_error) first_error = device.error();
     // When this was the only NIC, the error says it all.
-    if (nics.size() > 1) WEFT_WARN("going on without %s: %s", nic.domain().c_str(), device.error().what.c_str());
+    if (nics.size() > rails) {
+      WEFT_WARN("going on without %s: %s", group.front()->domain().c_str(), device.error().what.c_str());
+    }
   }
   if (devices_.empty()) return std::unexpected(std::move(*first_error));
-  log_banner(nics.front().provider());
+  log_banner(nics.front(), rdma ? "RDMA write" : "send/receive");
   return {};
 }
 
@@ -66,14 +96,17 @@ DeviceOptions Instance::device_options(const fabric::Info& info) const {
   return options;
 }
 
-void Instance::log_banner(const std::string& provider) const {
-  WEFT_INFO("Weft " WEFT_VERSION ", libfabric %s (%s), provider %s, send/receive protocol, %d device%s",
-            fabric::version_string(library_->version()).c_str(), library_->path().c_str(), provider.c_str(),
-            device_count(), device_count() == 1 ? "" : "s");
+void Instance::log_banner(const fabric::Info& nic, const char* protocol) const {
+  const std::string fabric = nic.provider() == "efa" ? " (fabric " + nic.fabric() + ")" : "";
+  WEFT_INFO("Weft " WEFT_VERSION ", libfabric %s (%s), provider %s%s, %s protocol, %d device%s",
+            fabric::version_string(library_->version()).c_str(), library_->path().c_str(), nic.provider().c_str(),
+            fabric.c_str(), protocol, device_count(), device_count() == 1 ? "" : "s");
   for (int i = 0; i < device_count(); ++i) {
     const DeviceProperties& properties = devices_[static_cast<std::size_t>(i)]->properties();
     const bool cuda = (properties.pointer_support & kPointerCuda) != 0;
-    WEFT_INFO("device %d is %s, %d Mb/s, PCI %s, memory: host%s%s", i, properties.name.c_str(), properties.speed_mbps,
+    std::string rails = properties.name;
+    for (const auto& rail : devices_[static_cast<std::size_t>(i)]->rails().subspan(1)) rails += " + " + rail->name();
+    WEFT_INFO("device %d is %s, %d Mb/s, PCI %s, memory: host%s%s", i, rails.c_str(), properties.speed_mbps,
               properties.pci_path.empty() ? "none" : properties.pci_path.c_str(), cuda ? ", GPU" : "",
               (properties.pointer_support & kPointerDmaBuf) != 0 ? ", dma-buf" : "");
   }

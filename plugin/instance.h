@@ -28,9 +28,12 @@ class Instance {
  private:
   explicit Instance(Params params) : params_(std::move(params)) {}
 
+  Result<bool> wants_rdma() const;
   Status open_devices();
+  /// With providers that can do `caps`, `rails` NICs to a device.
+  Status open_devices(std::uint64_t caps, std::size_t rails);
   DeviceOptions device_options(const fabric::Info& info) const;
-  void log_banner(const std::string& provider) const;
+  void log_banner(const fabric::Info& nic, const char* protocol) const;
 
   // In this order: devices use the library and the driver to their end.
   Params params_;

@@ -9,10 +9,8 @@
 namespace weft::plugin {
 namespace {
 
-using sendrecv::kMaxGroup;
-using sendrecv::RecvComm;
-using sendrecv::Request;
-using sendrecv::SendComm;
+constexpr std::size_t kMaxGroup = 8;
+static_assert(kMaxGroup == sendrecv::kMaxGroup && kMaxGroup == rdma::kMaxGroup);
 
 /// test() reports sizes as int in every version of the ABI.
 constexpr std::size_t kMaxTransferBytes = INT_MAX;
@@ -25,11 +23,46 @@ constexpr std::size_t kMaxTransferBytes = INT_MAX;
 }
 
 /// What became of a post. A failure has been logged where its cause was known.
-ncclResult_t translate(PostStatus status, const sendrecv::Comm& comm, Request* posted, void** request) noexcept {
+template <class Request>
+ncclResult_t translate(PostStatus status, const Comm& comm, Request* posted, void** request) noexcept {
   if (status == PostStatus::kFailed) [[unlikely]]
     return to_nccl(comm.error().code);
   if (posted != nullptr) *request = to_handle(posted);
   return nccl::ncclSuccess;
+}
+
+/// The NIC reaches memory through its registration only.
+[[gnu::cold]] ncclResult_t refuse_memory(const char* call) noexcept {
+  return refuse(call, Code::kArgument, "a buffer has no mhandle, or one that does not cover it; register it first");
+}
+
+bool covers(const void* mhandle, const void* data, std::size_t size) noexcept {
+  return size == 0 || (mhandle != nullptr && static_cast<const MemoryHandle*>(mhandle)->contains(data, size));
+}
+
+template <class SendComm, class Request>
+ncclResult_t send(SendComm& comm, const void* data, std::size_t size, int tag, void* mhandle, void** request) noexcept {
+  Request* posted = nullptr;
+  const PostStatus status = comm.send(data, size, tag, static_cast<const MemoryHandle*>(mhandle), posted);
+  return translate(status, comm, posted, request);
+}
+
+template <class RecvComm, class Request>
+ncclResult_t receive(RecvComm& comm, int n, void** data, const std::size_t* sizes, const int* tags, void** mhandles,
+                     bool optional, void** request) noexcept {
+  Request* posted = nullptr;
+  const PostStatus status = comm.receive(n, data, sizes, tags, mhandles, optional, posted);
+  return translate(status, comm, posted, request);
+}
+
+template <class RecvComm, class Request>
+ncclResult_t flush(RecvComm& comm, int n, const int* sizes, void** mhandles, void** request) noexcept {
+  Request* posted = nullptr;
+  const PostStatus status = comm.flush(n, sizes, mhandles, posted);
+  // NCCL takes a null request for a flush that is done, so "call again" cannot be said here.
+  if (status == PostStatus::kAgain) [[unlikely]]
+    return refuse("iflush", Code::kInternal, "the flush was not started");
+  return translate(status, comm, posted, request);
 }
 
 }  // namespace
@@ -39,16 +72,19 @@ ncclResult_t isend(void* send_comm, void* data, std::size_t size, int tag, void*
   if (request == nullptr) [[unlikely]]
     return refuse("isend", Code::kArgument, "request is null");
   *request = nullptr;
-  auto* const comm = from_handle<SendComm>(send_comm);
-  if (comm == nullptr) [[unlikely]]
-    return refuse("isend", Code::kArgument, "the communicator is null or no sending one");
   if (size > kMaxTransferBytes) [[unlikely]]
     return refuse_size("isend", size);
   if (data == nullptr && size > 0) [[unlikely]]
     return refuse("isend", Code::kArgument, "data is null");
-  Request* posted = nullptr;
-  const PostStatus status = comm->send(data, size, tag, static_cast<const MemoryHandle*>(mhandle), posted);
-  return translate(status, *comm, posted, request);
+  if (auto* const comm = from_handle<sendrecv::SendComm>(send_comm)) {
+    return send<sendrecv::SendComm, sendrecv::Request>(*comm, data, size, tag, mhandle, request);
+  }
+  if (auto* const comm = from_handle<rdma::SendComm>(send_comm)) [[likely]] {
+    if (!covers(mhandle, data, size)) [[unlikely]]
+      return refuse_memory("isend");
+    return send<rdma::SendComm, rdma::Request>(*comm, data, size, tag, mhandle, request);
+  }
+  return refuse("isend", Code::kArgument, "the communicator is null or no sending one");
 }
 
 ncclResult_t irecv(void* recv_comm, int n, void** data, std::size_t* sizes, int* tags, void** mhandles,
@@ -57,9 +93,6 @@ ncclResult_t irecv(void* recv_comm, int n, void** data, std::size_t* sizes, int*
     return refuse("irecv", Code::kArgument, "request is null");
   const bool optional = reinterpret_cast<std::uintptr_t>(*request) == nccl::kNetOptionalRecvCompletion;
   *request = nullptr;
-  auto* const comm = from_handle<RecvComm>(recv_comm);
-  if (comm == nullptr) [[unlikely]]
-    return refuse("irecv", Code::kArgument, "the communicator is null or no receiving one");
   if (n < 1 || n > static_cast<int>(kMaxGroup)) [[unlikely]] {
     return refuse("irecv", Code::kArgument, "%d buffers; a receive takes 1 to %zu", n, kMaxGroup);
   }
@@ -75,45 +108,57 @@ ncclResult_t irecv(void* recv_comm, int n, void** data, std::size_t* sizes, int*
     if (data[i] == nullptr && sizes[i] > 0) [[unlikely]]
       return refuse("irecv", Code::kArgument, "data[%d] is null", i);
   }
-  Request* posted = nullptr;
-  const PostStatus status = comm->receive(n, data, sizes, tags, mhandles, optional, posted);
-  return translate(status, *comm, posted, request);
+  if (auto* const comm = from_handle<sendrecv::RecvComm>(recv_comm)) {
+    return receive<sendrecv::RecvComm, sendrecv::Request>(*comm, n, data, sizes, tags, mhandles, optional, request);
+  }
+  if (auto* const comm = from_handle<rdma::RecvComm>(recv_comm)) [[likely]] {
+    for (int i = 0; i < n; ++i) {
+      if (!covers(mhandles != nullptr ? mhandles[i] : nullptr, data[i], sizes[i])) [[unlikely]]
+        return refuse_memory("irecv");
+    }
+    return receive<rdma::RecvComm, rdma::Request>(*comm, n, data, sizes, tags, mhandles, optional, request);
+  }
+  return refuse("irecv", Code::kArgument, "the communicator is null or no receiving one");
 }
 
 ncclResult_t iflush(void* recv_comm, int n, void** data, int* sizes, void** mhandles, void** request) noexcept {
   if (request == nullptr) [[unlikely]]
     return refuse("iflush", Code::kArgument, "request is null");
   *request = nullptr;
-  auto* const comm = from_handle<RecvComm>(recv_comm);
-  if (comm == nullptr) [[unlikely]]
-    return refuse("iflush", Code::kArgument, "the communicator is null or no receiving one");
   if (n < 1 || n > static_cast<int>(kMaxGroup)) [[unlikely]] {
     return refuse("iflush", Code::kArgument, "%d buffers; a flush takes 1 to %zu", n, kMaxGroup);
   }
   if (data == nullptr || sizes == nullptr) [[unlikely]]
     return refuse("iflush", Code::kArgument, "data or sizes is null");
-  Request* posted = nullptr;
-  const PostStatus status = comm->flush(n, data, sizes, mhandles, posted);
-  // NCCL takes a null request for a flush that is done, so "call again" cannot be said here.
-  if (status == PostStatus::kAgain) [[unlikely]]
-    return refuse("iflush", Code::kInternal, "the flush was not started");
-  return translate(status, *comm, posted, request);
+  if (auto* const comm = from_handle<rdma::RecvComm>(recv_comm)) {
+    return flush<rdma::RecvComm, rdma::Request>(*comm, n, sizes, mhandles, request);
+  }
+  if (auto* const comm = from_handle<sendrecv::RecvComm>(recv_comm)) {
+    return flush<sendrecv::RecvComm, sendrecv::Request>(*comm, n, sizes, mhandles, request);
+  }
+  return refuse("iflush", Code::kArgument, "the communicator is null or no receiving one");
 }
 
 ncclResult_t test(void* request, int* done, int* sizes) noexcept {
   if (done == nullptr) [[unlikely]]
     return refuse("test", Code::kArgument, "done is null");
-  auto* const posted = from_handle<Request>(request);
-  if (posted == nullptr) [[unlikely]] {
+  TestStatus status = TestStatus::kPending;
+  const Error* error = nullptr;
+  if (auto* const posted = from_handle<sendrecv::Request>(request)) {
+    status = sendrecv::test(*posted, sizes);
+    if (status == TestStatus::kFailed) [[unlikely]]
+      error = &sendrecv::error_of(*posted);
+  } else if (auto* const posted = from_handle<rdma::Request>(request)) [[likely]] {
+    status = rdma::test(*posted, sizes);
+    if (status == TestStatus::kFailed) [[unlikely]]
+      error = &rdma::error_of(*posted);
+  } else {
     *done = 0;
     return refuse("test", Code::kArgument, "the request is null or not one of Weft's");
   }
-  const TestStatus status = sendrecv::test(*posted, sizes);
   *done = status == TestStatus::kDone ? 1 : 0;
-  if (status != TestStatus::kFailed) [[likely]]
-    return nccl::ncclSuccess;
   // Logged where its cause was known.
-  return to_nccl(sendrecv::error_of(*posted).code);
+  return error == nullptr ? nccl::ncclSuccess : to_nccl(error->code);
 }
 
 }  // namespace weft::plugin

@@ -47,8 +47,12 @@ Status take_back(void* handle, const char* expected, Close close) {
 Device* device_of(void* comm) noexcept {
   if (const auto* send = from_handle<sendrecv::SendComm>(comm)) return &send->device();
   if (const auto* receive = from_handle<sendrecv::RecvComm>(comm)) return &receive->device();
+  if (const auto* send = from_handle<rdma::SendComm>(comm)) return &send->device();
+  if (const auto* receive = from_handle<rdma::RecvComm>(comm)) return &receive->device();
   return nullptr;
 }
+
+bool is_rdma(const Device& device) noexcept { return device.options().transport == TransportId::kRdma; }
 
 Status register_memory(void* comm, void* data, std::size_t size, int type, int fd, std::uint64_t offset,
                        void** mhandle) {
@@ -95,7 +99,7 @@ ncclResult_t listen(void* ctx, int dev, void* handle, void** listen_comm) noexce
     if (handle == nullptr) return null_argument("handle");
     TRY(auto instance, Plugin::get().instance_of(ctx));
     TRY(Device* const device, instance->device(dev));
-    TRY(auto listener, sendrecv::listen(*device, bytes_of(handle)));
+    TRY(auto listener, Listener::open(*device, bytes_of(handle)));
     *listen_comm = give(std::move(instance), std::move(listener));
     return {};
   });
@@ -109,9 +113,13 @@ ncclResult_t connect(void* ctx, int dev, void* handle, void** send_comm,
     if (handle == nullptr) return null_argument("handle");
     TRY(auto instance, Plugin::get().instance_of(ctx));
     TRY(Device* const device, instance->device(dev));
-    TRY(auto comm, sendrecv::connect(*device, bytes_of(handle)));
-    if (comm != nullptr) *send_comm = give(std::move(instance), std::move(comm));
-    return {};
+    const auto connected = [&](auto comm) -> Status {
+      if (!comm) return std::unexpected(comm.error());
+      if (*comm != nullptr) *send_comm = give(std::move(instance), std::move(*comm));
+      return {};
+    };
+    return is_rdma(*device) ? connected(rdma::connect(*device, bytes_of(handle)))
+                            : connected(sendrecv::connect(*device, bytes_of(handle)));
   });
 }
 
@@ -122,20 +130,29 @@ ncclResult_t accept(void* listen_comm, void** recv_comm, nccl::ncclNetDeviceHand
     auto* const listener = from_handle<Listener>(listen_comm);
     if (listener == nullptr) return wrong_object("listening one");
     TRY(auto instance, Plugin::get().instance_behind(listen_comm));
-    TRY(auto comm, sendrecv::accept(*listener));
-    if (comm != nullptr) *recv_comm = give(std::move(instance), std::move(comm));
-    return {};
+    const auto accepted = [&](auto comm) -> Status {
+      if (!comm) return std::unexpected(comm.error());
+      if (*comm != nullptr) *recv_comm = give(std::move(instance), std::move(*comm));
+      return {};
+    };
+    return is_rdma(listener->device()) ? accepted(rdma::accept(*listener)) : accepted(sendrecv::accept(*listener));
   });
 }
 
 ncclResult_t close_send(void* send_comm) noexcept {
   return guard("closeSend", [&] {
+    if (from_handle<rdma::SendComm>(send_comm) != nullptr) {
+      return take_back<rdma::SendComm>(send_comm, "sending one", [](auto comm) { rdma::close(std::move(comm)); });
+    }
     return take_back<sendrecv::SendComm>(send_comm, "sending one", [](auto comm) { sendrecv::close(std::move(comm)); });
   });
 }
 
 ncclResult_t close_recv(void* recv_comm) noexcept {
   return guard("closeRecv", [&] {
+    if (from_handle<rdma::RecvComm>(recv_comm) != nullptr) {
+      return take_back<rdma::RecvComm>(recv_comm, "receiving one", [](auto comm) { rdma::close(std::move(comm)); });
+    }
     return take_back<sendrecv::RecvComm>(recv_comm, "receiving one",
                                          [](auto comm) { sendrecv::close(std::move(comm)); });
   });

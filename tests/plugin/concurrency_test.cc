@@ -38,8 +38,9 @@ TEST_P(ConcurrencyTest, SenderAndReceiverInTwoThreads) {
   Connection connection(net(), net());
   std::thread receiver([&] {
     std::vector<std::byte> to(kSize);
+    const Registration memory(net(), connection.recv_comm(), to);
     for (int i = 0; i < kMessages && !HasFailure(); ++i) {
-      void* const request = post_receive(net(), connection.recv_comm(), {to.data()}, {kSize}, {5}, {nullptr});
+      void* const request = post_receive(net(), connection.recv_comm(), {to.data()}, {kSize}, {5}, {memory.handle()});
       const auto sizes = wait_for_all(net(), {request});
       EXPECT_EQ(sizes[0][0], static_cast<int>(kSize));
       EXPECT_EQ(to, pattern(kSize, static_cast<unsigned>(i))) << "message " << i;
@@ -47,7 +48,8 @@ TEST_P(ConcurrencyTest, SenderAndReceiverInTwoThreads) {
   });
   for (int i = 0; i < kMessages && !HasFailure(); ++i) {
     auto from = pattern(kSize, static_cast<unsigned>(i));
-    wait_for_all(net(), {post_send(net(), connection.send_comm(), from.data(), kSize, 5, nullptr)});
+    const Registration memory(net(), connection.send_comm(), from);
+    wait_for_all(net(), {post_send(net(), connection.send_comm(), from.data(), kSize, 5, memory.handle())});
   }
   receiver.join();
 }
@@ -94,8 +96,9 @@ TEST_F(TwoProcessTest, DeadPeerIsNamedInTime) {
   ASSERT_NE(comm, nullptr);
   const std::string pid = std::to_string(process->pid());
   std::vector<std::byte> to(64);
-  wait_for_all(*net, {post_receive(*net, comm, {to.data()}, {to.size()}, {0}, {nullptr})});
-  void* const request = post_receive(*net, comm, {to.data()}, {to.size()}, {1}, {nullptr});
+  auto memory = std::make_unique<Registration>(*net, comm, to);
+  wait_for_all(*net, {post_receive(*net, comm, {to.data()}, {to.size()}, {0}, {memory->handle()})});
+  void* const request = post_receive(*net, comm, {to.data()}, {to.size()}, {1}, {memory->handle()});
   EXPECT_TRUE(WIFSIGNALED(process->wait()));
 
   const auto died = std::chrono::steady_clock::now();
@@ -111,6 +114,7 @@ TEST_F(TwoProcessTest, DeadPeerIsNamedInTime) {
   const auto said = warnings_with(pid);
   EXPECT_EQ(said.size(), 1U) << "one warning names the process that died";
   if (!said.empty()) expect_warning(pid);
+  memory.reset();
   EXPECT_EQ(net->close_recv(comm), ncclSuccess);
   EXPECT_EQ(net->finalize(), ncclSuccess);
 }

@@ -67,6 +67,12 @@ void Connection::transfer(std::span<const std::byte> data, std::size_t capacity,
   EXPECT_EQ(receiver_.dereg_mr(recv_comm_, to_mr), nccl::ncclSuccess);
 }
 
+Registration::Registration(Net& net, void* comm, std::vector<std::byte>& buffer) : net_(net), comm_(comm) {
+  EXPECT_EQ(net.reg_mr(comm, buffer.data(), buffer.size(), nccl::kPtrHost, &handle_), nccl::ncclSuccess);
+}
+
+Registration::~Registration() { EXPECT_EQ(net_.dereg_mr(comm_, handle_), nccl::ncclSuccess); }
+
 void* post_send(Net& net, void* comm, void* data, std::size_t size, int tag, void* mhandle) {
   void* request = nullptr;
   auto result = nccl::ncclSuccess;

@@ -55,6 +55,22 @@ class Connection {
   void* recv_comm_ = nullptr;
 };
 
+/// A buffer registered with one end of a connection, for as long as it lives.
+class Registration {
+ public:
+  Registration(Net& net, void* comm, std::vector<std::byte>& buffer);
+  ~Registration();
+  Registration(const Registration&) = delete;
+  Registration& operator=(const Registration&) = delete;
+
+  void* handle() const { return handle_; }
+
+ private:
+  Net& net_;
+  void* comm_;
+  void* handle_ = nullptr;
+};
+
 /// Posts until the plugin takes it.
 void* post_send(Net& net, void* comm, void* data, std::size_t size, int tag, void* mhandle);
 void* post_receive(Net& net, void* comm, std::vector<void*> data, std::vector<std::size_t> sizes, std::vector<int> tags,

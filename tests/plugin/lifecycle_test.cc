@@ -59,8 +59,10 @@ void check_banner(int version) {
     EXPECT_TRUE(line.text.starts_with("NET/Weft: ")) << line.text;
     banner += line.text + "\n";
   }
+  const char* wanted = std::getenv("WEFT_PROTOCOL");
+  const char* protocol = wanted != nullptr && std::string_view(wanted) == "rdma" ? "RDMA write" : "send/receive";
   for (const char* fact :
-       {"libfabric 1.", "libfabric.so", "provider tcp", "send/receive", "device 0 is lo", "Mb/s", "host"}) {
+       {"libfabric 1.", "libfabric.so", "provider tcp", protocol, "device 0 is lo", "Mb/s", "host"}) {
     EXPECT_NE(banner.find(fact), std::string::npos) << fact << " is missing in\n" << banner;
   }
   EXPECT_EQ(net->finalize(), ncclSuccess);

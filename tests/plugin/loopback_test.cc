@@ -139,15 +139,17 @@ TEST_P(LoopbackTest, OptionalCompletionOverwritesTheRequest) {
   void* data = to.data();
   std::size_t size = to.size();
   int tag = 0;
-  void* no_memory = nullptr;
+  const Registration to_memory(net(), connection.recv_comm(), to);
+  const Registration from_memory(net(), connection.send_comm(), from);
+  void* memory = to_memory.handle();
   void* receive = nullptr;
   ASSERT_TRUE(poll_until([&] {
     receive = reinterpret_cast<void*>(nccl::kNetOptionalRecvCompletion);  // as NCCL presets it
-    EXPECT_EQ(net().irecv(connection.recv_comm(), 1, &data, &size, &tag, &no_memory, &receive), nccl::ncclSuccess);
+    EXPECT_EQ(net().irecv(connection.recv_comm(), 1, &data, &size, &tag, &memory, &receive), nccl::ncclSuccess);
     return receive != nullptr;
   }));
   ASSERT_NE(receive, reinterpret_cast<void*>(nccl::kNetOptionalRecvCompletion));
-  void* const send = post_send(net(), connection.send_comm(), from.data(), from.size(), 0, nullptr);
+  void* const send = post_send(net(), connection.send_comm(), from.data(), from.size(), 0, from_memory.handle());
   wait_for_all(net(), {receive, send});
   // The receive may have ended before its data came; a message behind it cannot have.
   connection.transfer(pattern(10, 1), 10, 0);
@@ -174,13 +176,14 @@ TEST_P(LoopbackTest, RequestIsNullWhenNothingIsPosted) {
   void* data = to.data();
   std::size_t size = to.size();
   int tag = 0;
-  void* no_memory = nullptr;
+  const Registration memory(net(), connection.recv_comm(), to);
+  void* handle = memory.handle();
   std::vector<void*> posted;
   // More receives than a communicator keeps: sooner or later it must say "not now", by null.
   const bool refused = poll_until([&] {
     int garbage = 0;
     void* request = net().version() >= 9 ? nullptr : &garbage;
-    EXPECT_EQ(net().irecv(connection.recv_comm(), 1, &data, &size, &tag, &no_memory, &request), nccl::ncclSuccess);
+    EXPECT_EQ(net().irecv(connection.recv_comm(), 1, &data, &size, &tag, &handle, &request), nccl::ncclSuccess);
     if (request != nullptr) posted.push_back(request);
     return request == nullptr || posted.size() > 1000;
   });

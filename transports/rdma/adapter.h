@@ -1,0 +1,107 @@
+// What the RDMA transport keeps per device: its lanes, the memory and the peers that its communicators share, and the
+// loop that reads the completion queues.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "transports/connection/device.h"
+#include "transports/rdma/block_pool.h"
+#include "transports/rdma/card.h"
+#include "transports/rdma/lane.h"
+#include "transports/rdma/paths.h"
+
+namespace weft::rdma {
+
+class RecvComm;
+
+/// Entries asked for in each completion queue. Nothing may overrun it: EFA does not say so when it happens. It holds
+/// what our own operations leave (kLaneDepth), the control channel's (its receives and sends), and what peers' writes
+/// leave: at most one per rail for every buffer that has been cleared to send, which is why those are counted
+/// (Adapter::grant). The rest, asks and repeats after a failure, is rare.
+inline constexpr std::size_t kCqEntries = 8192;
+inline constexpr std::size_t kMaxGranted = 4096;
+static_assert(kLaneDepth + ControlChannel::kReceives + ControlChannel::kSends + kMaxGranted + 2048 <= kCqEntries);
+
+/// Completions read at once from one queue.
+inline constexpr std::size_t kCompletionBatch = 16;
+
+/// Wants the device's lock.
+class Adapter final : public Device::Part {
+ public:
+  static Result<std::unique_ptr<Adapter>> open(Device& device);
+
+  /// The adapter of a device that this transport has opened.
+  static Adapter& of(Device& device) noexcept { return static_cast<Adapter&>(*device.part()); }
+
+  Device& device() const noexcept { return device_; }
+  std::span<Lane> lanes() noexcept { return lanes_; }
+  bool is_efa() const noexcept { return is_efa_; }
+  /// Whether completions of peers' writes say how many bytes came. EFA's do; the socket providers' do not, and there
+  /// every message has one stripe more, which carries its size.
+  bool reports_sizes() const noexcept { return is_efa_; }
+  bool uses_virtual_addresses() const noexcept { return virtual_addresses_; }
+  BlockPool& blocks() noexcept { return blocks_; }
+
+  /// kScratchBytes of registered memory that nobody reads.
+  std::byte* scratch() const noexcept { return reinterpret_cast<std::byte*>(scratch_.block); }
+  void* scratch_descriptor(std::size_t lane) const noexcept { return scratch_.slab->rails.regions[lane].descriptor(); }
+  std::uint64_t scratch_address() const noexcept { return scratch_.remote_address(virtual_addresses_); }
+  std::uint32_t scratch_key(std::size_t lane) const noexcept {
+    return static_cast<std::uint32_t>(scratch_.slab->rails.regions[lane].key());
+  }
+
+  /// This side of a connection, for the peer.
+  Card card(const BlockRef& block) const;
+
+  /// The paths to `peer`, made from its card when they are new. One reference more for the caller, to be given back
+  /// with Paths::release(). The peer itself is retained.
+  Result<Paths*> paths_to(Peer& peer, const Card& card);
+  /// Another peer's paths use the same address on the same lane.
+  bool shares(const Paths& paths, const Path& path) const noexcept;
+  /// Drops the paths that nobody uses any more.
+  void sweep() noexcept;
+
+  /// Numbers come round again only after all others have been used.
+  Result<std::uint16_t> add(RecvComm& comm);
+  void remove(std::uint16_t number) noexcept { receivers_[number] = nullptr; }
+
+  /// Counts buffers that peers may write to. False: as many as the queues can hold are open already.
+  bool grant(std::size_t buffers) noexcept {
+    if (granted_ + buffers > kMaxGranted) return false;
+    granted_ += buffers;
+    return true;
+  }
+  void settle(std::size_t buffers) noexcept { granted_ -= buffers; }
+
+  /// Reads every rail's queue once and tells the owners.
+  void progress() noexcept;
+
+  /// Arrivals that fit nothing: late, repeated or forged. For statistics and tests.
+  std::uint64_t stray_arrivals() const noexcept { return stray_; }
+  void count_stray() noexcept { ++stray_; }
+
+ private:
+  explicit Adapter(Device& device);
+
+  void complete(Lane& lane, const fabric::Completion& completion) noexcept;
+  void arrived(std::uint32_t immediate, std::size_t bytes) noexcept;
+  [[gnu::cold, gnu::noinline]] void read_errors(Lane& lane, ssize_t rc) noexcept;
+
+  Device& device_;
+  bool is_efa_;
+  bool virtual_addresses_;
+  BlockPool blocks_;
+  BlockRef scratch_;
+  std::vector<Lane> lanes_;
+  std::vector<RecvComm*> receivers_;
+  std::uint16_t next_number_ = 0;
+  std::size_t granted_ = 0;
+  std::uint64_t stray_ = 0;
+  std::vector<std::unique_ptr<Paths>> paths_;
+};
+
+}  // namespace weft::rdma

@@ -1,0 +1,172 @@
+#include "transports/rdma/paths.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "transports/rdma/adapter.h"
+#include "transports/rdma/efa_status.h"
+#include "weft/log.h"
+
+namespace weft::rdma {
+namespace {
+
+constexpr std::chrono::milliseconds kFirstProbe{500};
+constexpr std::chrono::seconds kLongestBackoff{30};
+
+}  // namespace
+
+Result<std::unique_ptr<Paths>> Paths::open(Adapter& adapter, Peer* peer, const Card& card) {
+  std::unique_ptr<Paths> paths(new Paths(adapter, peer));
+  const std::size_t ours = adapter.lanes().size();
+  const std::size_t count = std::max<std::size_t>(ours, card.rails);
+  paths->scratch_ = card.scratch;
+  for (std::size_t i = 0; i < card.rails; ++i) paths->scratch_keys_[i] = card.rail[i].scratch_key;
+  for (std::size_t i = 0; i < count; ++i) {
+    Path& path = paths->paths_[i];
+    path.local = static_cast<std::uint8_t>(i % ours);
+    path.remote = static_cast<std::uint8_t>(i % card.rails);
+    if (i == 0) {
+      path.address = peer->address();
+    } else {
+      const auto address = std::span(card.rail[path.remote].address).first(card.address_size);
+      TRY(path.address, adapter.lanes()[path.local].rail().addresses().insert(address));
+    }
+    paths->count_ = static_cast<std::uint8_t>(i + 1);
+    paths->up_ |= static_cast<std::uint8_t>(1U << i);
+  }
+  return paths;
+}
+
+Paths::~Paths() {
+  for (std::size_t i = 1; i < count_ && !adapter_.device().peers().closing(); ++i) {
+    // Providers may give one number for one address, however often it is entered.
+    if (!adapter_.shares(*this, paths_[i]))
+      adapter_.lanes()[paths_[i].local].rail().addresses().remove(paths_[i].address);
+  }
+  adapter_.device().peers().release(peer_);
+}
+
+bool Paths::uses(std::uint8_t local, fi_addr_t address) const noexcept {
+  return std::any_of(paths_.begin(), paths_.begin() + count_,
+                     [&](const Path& path) { return path.local == local && path.address == address; });
+}
+
+std::uint8_t Paths::pick(std::uint32_t turn) const noexcept {
+  if (!confirmed_ && is_up(0)) return 0;
+  std::uint32_t skip = turn % static_cast<std::uint32_t>(std::popcount(up_));
+  std::uint8_t path = 0;
+  while (!is_up(path) || skip-- > 0) ++path;
+  return path;
+}
+
+void Paths::path_failed(std::size_t path, const fabric::CompletionError& error) noexcept {
+  if (!is_up(path)) return;
+  up_ &= static_cast<std::uint8_t>(~(1U << path));
+  Health& health = health_[path];
+  health.backoff = kFirstProbe;
+  health.next_probe = Clock::now() + health.backoff;
+
+  const Rail& rail = adapter_.lanes()[paths_[path].local].rail();
+  const Judgement judgement = judge(error, adapter_.is_efa());
+  std::string cause = rail.library().strerror(error.error);
+  cause += " (" + std::to_string(error.error) + ")";
+  if (error.text[0] != '\0') cause += std::string(", provider says: ") + error.text;
+  if (error.provider_error != 0) cause += " (status " + std::to_string(error.provider_error) + ")";
+  if (judgement.meaning != nullptr) cause += std::string(": ") + judgement.meaning;
+  if (up_ != 0) {
+    WEFT_WARN("rail %s to peer %s failed: %s. Going on over %d of %d rails; it is tried again from time to time",
+              rail.name().c_str(), peer_->name().c_str(), cause.c_str(), std::popcount(up_), count_);
+    return;
+  }
+  lost({Code::kRemote, error.error,
+        "peer " + peer_->name() + " cannot be reached any more" +
+            (count_ > 1 ? " over any of " + std::to_string(count_) + " rails, last " : std::string(" from ")) +
+            rail.name() + ": " + cause +
+            ". Its process may have ended or its node may be gone: look at that host's log first; if it is alive, "
+            "check security groups and routes between the two"});
+}
+
+void Paths::lost(Error error) noexcept {
+  up_ = 0;
+  if (watchers_.empty()) return;
+  if (!error.logged) WEFT_WARN("%s", error.what.c_str());
+  error.logged = true;
+  const auto watchers = watchers_;
+  for (Addressable* watcher : watchers) watcher->on_peer_failed(error);
+}
+
+void Paths::lead_failed(const Error& error) noexcept {
+  if (lead_silent_) return;
+  lead_silent_ = true;
+  // Where addresses are sockets, nobody listens any more: that is the process, not one of its NICs.
+  const auto down = static_cast<std::uint8_t>(up_ & ~1U);
+  if (down == 0 || !adapter_.is_efa()) {
+    lost(error);
+    return;
+  }
+  if (is_up(0)) {
+    up_ = down;
+    health_[0].backoff = kFirstProbe;
+    health_[0].next_probe = Clock::now() + kFirstProbe;
+  }
+}
+
+bool Paths::probe(std::uint8_t path) noexcept {
+  Health& health = health_[path];
+  Lane& lane = adapter_.lanes()[paths_[path].local];
+  if (health.probing) return false;
+  fabric::Operation* operation = lane.take(fabric::OperationKind::kProbe, path, this);
+  if (operation == nullptr) return false;
+  const auto posted =
+      lane.endpoint().write(adapter_.scratch(), sizeof(std::uint64_t), adapter_.scratch_descriptor(paths_[path].local),
+                            paths_[path].address, scratch(path), *operation);
+  if (posted.status != PostStatus::kPosted) {
+    lane.give(*operation);
+    if (posted.status == PostStatus::kFailed && is_up(path)) path_failed(path, {.error = posted.error});
+    return false;
+  }
+  health.probing = true;
+  ++probes_;
+  return true;
+}
+
+void Paths::probe_done(std::uint8_t path) noexcept {
+  --probes_;
+  health_[path].probing = false;
+  if (is_up(path) || up_ == 0) return;  // once lost, a peer stays lost: its communicators have failed
+  up_ |= static_cast<std::uint8_t>(1U << path);
+  WEFT_WARN("rail %s to peer %s works again: %d of %d rails",
+            adapter_.lanes()[paths_[path].local].rail().name().c_str(), peer_->name().c_str(), std::popcount(up_),
+            count_);
+}
+
+void Paths::probe_failed(std::uint8_t path, const fabric::CompletionError& error) noexcept {
+  --probes_;
+  health_[path].probing = false;
+  if (is_up(path) && judge(error, adapter_.is_efa()).blame != Blame::kRetry) path_failed(path, error);
+}
+
+void Paths::tend(Clock::time_point now) noexcept {
+  if (up_ == 0) return;
+  for (std::uint8_t path = 0; path < count_; ++path) {
+    Health& health = health_[path];
+    if (is_up(path) || health.probing || now < health.next_probe) continue;
+    health.backoff = std::min<Clock::duration>(health.backoff * 2, kLongestBackoff);
+    health.next_probe = now + health.backoff;
+    probe(path);
+  }
+}
+
+void Paths::look(Clock::time_point now) noexcept {
+  tend(now);
+  const auto interval = adapter_.device().options().peer_check;
+  if (!lead_silent_ && is_up(0)) {
+    adapter_.device().control().check(*peer_, now, interval);
+    return;
+  }
+  if (up_ == 0 || now - last_look_ < interval) return;
+  last_look_ = now;
+  probe(pick(next_look_++));
+}
+
+}  // namespace weft::rdma

@@ -1,0 +1,225 @@
+#include "transports/rdma/recv_comm.h"
+
+#include <atomic>
+#include <bit>
+
+#include "transports/connection/gpu_flush.h"
+#include "transports/rdma/efa_status.h"
+
+namespace weft::rdma {
+
+PostStatus RecvComm::receive(int count, void* const* data, const std::size_t* sizes, const int* tags,
+                             void* const* memory, bool optional_completion, Request*& out) noexcept {
+  const SpinGuard guard(device().lock());
+  if (failed()) [[unlikely]]
+    return PostStatus::kFailed;
+  RecvRequest* request = requests_.next();
+  const auto buffers = static_cast<std::uint8_t>(count);
+  if (request == nullptr || !adapter().grant(buffers)) [[unlikely]]
+    return not_now();
+  granted_ += buffers;
+
+  request->sequence = next_++;
+  request->count = request->remaining = buffers;
+  request->unwritten = static_cast<std::uint8_t>((1U << buffers) - 1);
+  request->optional = optional_completion;
+  request->draining = false;
+  for (std::uint8_t i = 0; i < buffers; ++i) {
+    request->subs[i] = {};
+    const auto* handle = memory != nullptr ? static_cast<const MemoryHandle*>(memory[i]) : nullptr;
+    fill_entry(*request, i, data[i], sizes[i], tags[i], handle);
+  }
+  request->state = RequestState::kPending;
+  requests_.commit();
+  for (std::uint8_t i = 0; i < buffers; ++i) operation_posted();
+  write(*request);
+  out = request;
+  return failed() ? PostStatus::kFailed : PostStatus::kPosted;
+}
+
+void RecvComm::fill_entry(RecvRequest& request, std::uint8_t sub, void* data, std::size_t size, int tag,
+                          const MemoryHandle* memory) noexcept {
+  ClearToSend& entry = block().entries[slot_of(request.sequence)][sub];
+  entry.sequence = request.sequence;
+  entry.count = request.count;
+  entry.generation = 0;
+  entry.state = EntryState::kOpen;
+  entry.size = static_cast<std::uint32_t>(memory != nullptr ? size : 0);
+  entry.tag = tag;
+  entry.cookie = cookie_;
+  if (entry.size > 0) [[likely]] {
+    const auto* at = static_cast<const std::byte*>(data);
+    entry.address = adapter().uses_virtual_addresses() ? reinterpret_cast<std::uint64_t>(at)
+                                                       : static_cast<std::uint64_t>(at - memory->registered);
+    const auto& regions = memory->rails->regions;
+    for (std::size_t i = 0; i < regions.size(); ++i) entry.keys[i] = static_cast<std::uint32_t>(regions[i].key());
+  } else {
+    // An empty message must be written somewhere, too.
+    entry.address = adapter().scratch_address();
+    for (std::size_t i = 0; i < adapter().lanes().size(); ++i) entry.keys[i] = adapter().scratch_key(i);
+  }
+  entry.seal = entry.right_seal();
+}
+
+/// Writes the entries that are due into the peer's mailbox, neighbours at once.
+void RecvComm::write(RecvRequest& request) noexcept {
+  if (paths().up() == 0) [[unlikely]]
+    return;
+  const auto first = static_cast<std::size_t>(std::countr_zero(request.unwritten));
+  const auto last = static_cast<std::size_t>(std::bit_width(request.unwritten)) - 1;
+  const std::size_t slot = slot_of(request.sequence);
+  const std::uint8_t index = paths().pick(request.sequence);
+  const Path& path = paths()[index];
+  Lane& lane = this->lane(path);
+  fabric::Operation* operation = lane.take(fabric::OperationKind::kReceive, index, &request);
+  if (operation == nullptr) [[unlikely]]
+    return;
+  const ClearToSend* from = &block().entries[slot][first];
+  const std::size_t offset = slot * sizeof block().entries[0] + first * sizeof(ClearToSend);
+  const auto posted = lane.endpoint().write(from, (last - first + 1) * sizeof(ClearToSend), descriptor(path),
+                                            path.address, {mailbox_ + offset, mailbox_keys_[path.remote]}, *operation);
+  if (posted.status != PostStatus::kPosted) [[unlikely]] {
+    lane.give(*operation);
+    if (posted.status == PostStatus::kFailed) paths().path_failed(index, {.error = posted.error});
+    return;
+  }
+  request.unwritten = 0;
+  ++request.in_flight;
+  ++writes_;
+}
+
+bool RecvComm::arrived(const Immediate& what, std::size_t bytes) noexcept {
+  RecvRequest& request = requests_.slots()[slot_of(what.sequence)];
+  // Which slot is which sequence number's: the ring is filled in order and begins with number 1 in its first slot.
+  const StripeId stripe = kStripeOfCode[what.code];
+  const bool open = request.state == RequestState::kPending || request.state == RequestState::kDetached;
+  if (!open || (request.sequence & kSequenceMask) != what.sequence || what.sub >= request.count) [[unlikely]]
+    return false;
+  if (what.code == kAskCode) [[unlikely]]
+    return asked(request, what);
+  auto& sub = request.subs[what.sub];
+  const auto bit = static_cast<std::uint8_t>(1U << stripe.index);
+  if (stripe.count == 0 || sub.done || (sub.generation & 1) != what.generation || (sub.arrived & bit) != 0) [[unlikely]]
+    return false;
+  paths().confirm();  // it could write, so it knows our rails
+  sub.arrived |= bit;
+  sub.received += bytes;
+  if (sub.arrived != static_cast<std::uint8_t>((1U << stripe.count) - 1)) return true;
+  if (!adapter().reports_sizes()) sub.received = block().sizes[slot_of(request.sequence)][what.sub];
+  sub.done = true;
+  --granted_;
+  adapter().settle(1);
+  operation_ended();
+  if (--request.remaining > 0) return true;
+  // From here on the peer may learn by itself that it is done, and NCCL has the buffers when nothing else is open.
+  std::atomic_ref(block().done[slot_of(request.sequence)]).store(request.sequence, std::memory_order_release);
+  finish_if_done(request);
+  return true;
+}
+
+void RecvComm::finish_if_done(RecvRequest& request) noexcept {
+  if (request.remaining > 0 || request.in_flight > 0 || request.draining) return;
+  request.state = request.state == RequestState::kDetached ? RequestState::kFree : RequestState::kDone;
+}
+
+void RecvComm::complete(RecvRequest& request) noexcept {
+  auto& comm = static_cast<RecvComm&>(*request.comm);
+  --comm.writes_;
+  --request.in_flight;
+  comm.finish_if_done(request);
+}
+
+RecvComm::RecvComm(Adapter& adapter, Peer* peer, Paths* paths, BlockRef block, Key sender, const Card& card)
+    : Connection(adapter, peer, paths, block), cookie_(card.cookie), mailbox_(card.block), requests_(*this) {
+  set_remote(sender);
+  for (std::size_t i = 0; i < card.rails; ++i) mailbox_keys_[i] = card.rail[i].block_key;
+  // Number 1 comes first, and its slot is not the ring's first.
+  static_assert(slot_of(1) == 1);
+  requests_.commit();
+}
+
+RecvComm::~RecvComm() {
+  retire();
+  adapter().settle(granted_);
+}
+
+void RecvComm::retire() noexcept {
+  if (!retired_) adapter().remove(number_);
+  retired_ = true;
+}
+
+void RecvComm::failed(RecvRequest& request, std::uint8_t path, const fabric::CompletionError& error) noexcept {
+  auto& comm = static_cast<RecvComm&>(*request.comm);
+  --comm.writes_;
+  --request.in_flight;
+  if (comm.left()) return;
+  switch (judge(error, comm.adapter().is_efa()).blame) {
+    case Blame::kMessage: comm.operation_failed(error, {0, request.sequence, sizeof(ClearToSend)}); return;
+    case Blame::kPath: comm.paths().path_failed(path, error); break;
+    case Blame::kRetry: break;
+  }
+  // It may have arrived all the same, or may still: neither the slot nor the buffers can be used again before that is
+  // over. Then all entries of the receive are written again, which does no harm.
+  request.unwritten = static_cast<std::uint8_t>((1U << request.count) - 1);
+  request.draining = true;
+  request.drained = Clock::now() + kDrain;
+}
+
+void RecvComm::catch_up(RecvRequest& request) noexcept {
+  if (request.draining) [[unlikely]] {
+    if (request.in_flight > 0 || Clock::now() < request.drained) return;
+    request.draining = false;
+    if (request.remaining == 0) return finish_if_done(request);
+  }
+  if (request.unwritten != 0 && request.in_flight == 0 && !failed()) [[unlikely]]
+    write(request);
+}
+
+/// The sender does not know whether its message has come. It asks only after nothing of it can arrive any more, so
+/// what has not come by now has to be sent anew: under the next generation, so that the two cannot be mixed up.
+bool RecvComm::asked(RecvRequest& request, const Immediate& what) noexcept {
+  auto& sub = request.subs[what.sub];
+  ClearToSend& entry = block().entries[slot_of(request.sequence)][what.sub];
+  if (request.in_flight > 0 || request.draining) return true;  // it will ask again
+  if (sub.done) {
+    entry.state = EntryState::kDone;
+  } else if ((sub.generation & 1) == what.generation) {
+    ++sub.generation;
+    sub.arrived = 0;
+    sub.received = 0;
+    entry.generation = sub.generation;
+  }
+  entry.seal = entry.right_seal();
+  request.unwritten |= static_cast<std::uint8_t>(1U << what.sub);
+  write(request);
+  return true;
+}
+
+PostStatus RecvComm::flush(int count, const int* sizes, void* const* memory, Request*& out) noexcept {
+  out = nullptr;
+  const Status flushed = flush_gpu_writes(device().options().cuda, count, sizes, memory);
+  if (flushed) return PostStatus::kPosted;
+  const SpinGuard guard(device().lock());
+  fail(flushed.error());
+  return PostStatus::kFailed;
+}
+
+bool RecvComm::on_notice(const Notice& notice) {
+  if (notice.kind != NoticeKind::kTruncated) return Comm::on_notice(notice);
+  fail({Code::kTruncated, FI_ETRUNC,
+        "message from " + peer().name() + " (tag " + std::to_string(notice.tag) + ", sequence " +
+            std::to_string(notice.sequence) + ") of " + std::to_string(notice.sent_bytes) +
+            " bytes is longer than the " + std::to_string(notice.posted_bytes) + " bytes of its receive on " +
+            device().name() + ". The ranks disagree about a size: compare the arguments of the collective on both"});
+  return true;
+}
+
+PostStatus RecvComm::not_now() noexcept {
+  adapter().progress();
+  waited();
+  return failed() ? PostStatus::kFailed : PostStatus::kAgain;
+}
+
+std::string RecvComm::waits_for() const { return std::to_string(in_flight()) + " receives"; }
+
+}  // namespace weft::rdma

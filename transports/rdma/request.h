@@ -1,0 +1,66 @@
+// What NCCL holds as a request: one isend, or one irecv of up to eight buffers.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+#include "transports/connection/device.h"
+#include "transports/connection/request_ring.h"
+#include "transports/rdma/mailbox.h"
+#include "transports/rdma/stripes.h"
+
+namespace weft::rdma {
+
+struct Request {
+  Comm* comm = nullptr;
+  RequestKind kind;
+  RequestState state = RequestState::kFree;
+
+  explicit Request(RequestKind kind) noexcept : kind(kind) {}
+};
+
+/// Pending: `posted` of `plan`'s stripes have been handed out, `in_flight` of them have not ended. In doubt: one has
+/// failed, no more are posted, and when all have ended the receiver is asked (inquiry.cc).
+struct SendRequest : Request {
+  SendRequest() noexcept : Request(RequestKind::kSend) {}
+
+  std::uint8_t posted = 0;
+  std::uint8_t in_flight = 0;
+  std::uint8_t sub = 0;         ///< which buffer of the receive
+  std::uint8_t generation = 0;  ///< how often it has been sent anew
+  bool in_doubt = false;
+  std::uint32_t sequence = 0;
+  const std::byte* data = nullptr;
+  std::size_t size = 0;
+  const MemoryHandle* memory = nullptr;
+  Clock::time_point ended;  ///< in doubt: when the last operation did
+  StripePlan plan;
+  SendRequest* following = nullptr;  ///< the next in the ring
+};
+
+/// Pending: until every buffer has been filled and no write of its permissions is in flight or in doubt.
+struct RecvRequest : Request {
+  RecvRequest() noexcept : Request(RequestKind::kReceive) {}
+
+  struct Sub {
+    std::uint8_t arrived = 0;  ///< bit i: stripe i of this generation
+    std::uint8_t generation = 0;
+    bool done = false;
+    std::size_t received = 0;  ///< bytes
+  };
+
+  std::uint8_t count = 0;      ///< buffers of this receive
+  std::uint8_t remaining = 0;  ///< of them, not yet filled
+  std::uint8_t unwritten = 0;  ///< bit i: the entry of buffer i must be written (again)
+  std::uint8_t in_flight = 0;  ///< writes of entries that have not ended
+  bool optional = false;       ///< the caller need not know when the data is there
+  bool draining = false;       ///< a write has failed; nothing may be written until `drained`
+  std::uint32_t sequence = 0;
+  Clock::time_point drained;
+  RecvRequest* following = nullptr;  ///< the next in the ring
+  std::array<Sub, kMaxGroup> subs;
+};
+
+}  // namespace weft::rdma

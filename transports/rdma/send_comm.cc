@@ -1,0 +1,162 @@
+#include "transports/rdma/send_comm.h"
+
+#include <bit>
+
+#include "transports/rdma/efa_status.h"
+
+namespace weft::rdma {
+
+PostStatus SendComm::send(const void* data, std::size_t size, int tag, const MemoryHandle* memory,
+                          Request*& out) noexcept {
+  const SpinGuard guard(device().lock());
+  if (failed()) [[unlikely]]
+    return PostStatus::kFailed;
+  std::uint8_t sub = 0;
+  const ClearToSend* entry = find(tag, sub);
+  SendRequest* request = requests_.next();
+  if (entry == nullptr || request == nullptr) return not_now();
+  if (size > entry->size) [[unlikely]]
+    return too_long(size, tag, *entry);
+
+  request->data = static_cast<const std::byte*>(data);
+  request->size = size;
+  request->memory = memory;
+  request->sequence = next_;
+  request->sub = sub;
+  request->generation = 0;
+  request->in_doubt = false;
+  request->posted = request->in_flight = 0;
+  request->plan = plan(size);
+  request->state = RequestState::kPending;
+  requests_.commit();
+  used_ |= static_cast<std::uint8_t>(1U << sub);
+  if (std::popcount(used_) == entry->count) {
+    used_ = 0;
+    ++next_;
+  }
+  paths().confirm();  // it has answered, so it knows our rails
+  post(*request);
+  out = request;
+  return failed() ? PostStatus::kFailed : PostStatus::kPosted;
+}
+
+/// Hands out the stripes that have not been, as far as there is room.
+void SendComm::post(SendRequest& request) noexcept {
+  const ClearToSend& entry = block().entries[slot_of(request.sequence)][request.sub];
+  while (request.posted < request.plan.count) {
+    const Stripe& stripe = request.plan.stripes[request.posted];
+    const Path& path = paths()[stripe.path];
+    Lane& lane = this->lane(path);
+    if (!paths().is_up(stripe.path)) [[unlikely]]
+      return doubt(request);
+    fabric::Operation* operation = lane.take(fabric::OperationKind::kSend, stripe.path, &request);
+    if (operation == nullptr) [[unlikely]]
+      return;
+    // An empty message still needs an address that the NIC may look at.
+    const bool empty = request.size == 0 || request.memory == nullptr;
+    const std::byte* from = empty ? adapter().scratch() : request.data + stripe.offset;
+    void* descriptor =
+        empty ? adapter().scratch_descriptor(path.local) : request.memory->rails->regions[path.local].descriptor();
+    const fabric::RemoteMemory to{entry.address + stripe.offset, entry.keys[path.remote]};
+    const Immediate what = immediate(request, stripe_code(request.posted, request.plan.count));
+    const bool is_size = !adapter().reports_sizes() && request.posted + 1 == request.plan.count;
+    const auto posted =
+        is_size ? write_size(request, path, what, *operation)
+                : lane.endpoint().write_data(from, stripe.size, descriptor, path.address, to, what.bits(), *operation);
+    if (posted.status != PostStatus::kPosted) [[unlikely]] {
+      lane.give(*operation);
+      if (posted.status == PostStatus::kAgain) return;
+      paths().path_failed(stripe.path, {.error = posted.error});
+      return doubt(request);
+    }
+    ++request.posted;
+    ++request.in_flight;
+    operation_posted();
+  }
+}
+
+StripePlan SendComm::plan(std::size_t size) noexcept {
+  if (adapter().reports_sizes()) [[likely]]
+    return plan_stripes(size, paths().up(), turn_++);
+  auto plan = plan_stripes(size, paths().up(), turn_++, kMaxStripes - 1);
+  if (plan.count > 0) {
+    plan.stripes[plan.count].path = plan.stripes[plan.count - 1].path;
+    ++plan.count;
+  }
+  return plan;
+}
+
+fabric::PostResult SendComm::write_size(const SendRequest& request, const Path& path, Immediate what,
+                                        fabric::Operation& operation) noexcept {
+  std::uint32_t& size = block().sizes[slot_of(request.sequence)][request.sub];
+  size = static_cast<std::uint32_t>(request.size);
+  const std::size_t offset =
+      offsetof(Block, sizes) + (slot_of(request.sequence) * kMaxGroup + request.sub) * sizeof size;
+  return lane(path).endpoint().write_data(&size, sizeof size, Connection::descriptor(path), path.address,
+                                          {remote_block_ + offset, remote_keys_[path.remote]}, what.bits(), operation);
+}
+
+/// The permission for the next message of `tag`, if the peer has given it.
+const ClearToSend* SendComm::find(int tag, std::uint8_t& sub) const noexcept {
+  const auto& entries = block().entries[slot_of(next_)];
+  for (std::uint8_t i = 0; i < kMaxGroup; ++i) {
+    if ((used_ >> i & 1) != 0) continue;
+    const ClearToSend& entry = entries[i];
+    if (!is_complete(entry, next_, cookie_) || i >= entry.count) return nullptr;
+    if (entry.tag != tag) continue;
+    sub = i;
+    return &entry;
+  }
+  return nullptr;
+}
+
+void SendComm::complete(SendRequest& request) noexcept {
+  auto& comm = static_cast<SendComm&>(*request.comm);
+  --request.in_flight;
+  comm.operation_ended();
+  if (request.in_flight > 0 || request.posted < request.plan.count) return;
+  if (!request.in_doubt) [[likely]]
+    request.state = RequestState::kDone;
+  else
+    request.ended = Clock::now();
+}
+
+SendComm::SendComm(Adapter& adapter, Peer* peer, Paths* paths, BlockRef block, Key receiver, const Card& card,
+                   std::uint32_t cookie)
+    : Connection(adapter, peer, paths, block),
+      receiver_(card.comm),
+      cookie_(cookie),
+      remote_block_(card.block),
+      turn_(card.comm),
+      requests_(*this) {
+  set_remote(receiver);
+  for (std::size_t i = 0; i < card.rails; ++i) remote_keys_[i] = card.rail[i].block_key;
+}
+
+Immediate SendComm::immediate(const SendRequest& request, std::uint8_t code) const noexcept {
+  return {receiver_, static_cast<std::uint8_t>(request.sequence & kSequenceMask), request.sub, request.generation,
+          code};
+}
+
+PostStatus SendComm::not_now() noexcept {
+  adapter().progress();
+  waited();
+  return failed() ? PostStatus::kFailed : PostStatus::kAgain;
+}
+
+PostStatus SendComm::too_long(std::size_t size, int tag, const ClearToSend& entry) noexcept {
+  fail({Code::kTruncated, FI_ETRUNC,
+        "a message of " + std::to_string(size) + " bytes to " + peer().name() + " (tag " + std::to_string(tag) +
+            ", sequence " + std::to_string(next_) + ") does not fit: the receive there was posted with " +
+            std::to_string(entry.size) +
+            " bytes. The ranks disagree about a size: compare the arguments of the collective on both"});
+  Notice notice = make_notice(NoticeKind::kTruncated);
+  notice.tag = tag;
+  notice.sequence = next_;
+  notice.sent_bytes = size;
+  notice.posted_bytes = entry.size;
+  device().control().send_last(peer(), notice);
+  return PostStatus::kFailed;
+}
+
+}  // namespace weft::rdma

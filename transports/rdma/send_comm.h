@@ -1,0 +1,76 @@
+// The sending end of a connection. The send path is SendComm::send and post in send_comm.cc; what happens after a
+// failure is in inquiry.cc.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "transports/rdma/comm.h"
+#include "transports/rdma/request.h"
+#include "weft/post.h"
+
+namespace weft::rdma {
+
+/// Wants the device's lock unless a function says otherwise.
+class SendComm final : public Connection {
+ public:
+  /// `card`: the receiver's. Takes over the references and the block.
+  SendComm(Adapter& adapter, Peer* peer, Paths* paths, BlockRef block, Key receiver, const Card& card,
+           std::uint32_t cookie);
+
+  /// Writes `size` bytes at `data` to the receive of the same tag whose turn it is. Again: there is none yet, or no
+  /// room; nothing happened, call later. The buffer belongs to the request until test() says done. Takes the lock; any
+  /// thread, one at a time per communicator, as NCCL does.
+  PostStatus send(const void* data, std::size_t size, int tag, const MemoryHandle* memory, Request*& out) noexcept;
+
+  /// Posts what the queues had no room for, or goes on finding out what has become of the message.
+  void catch_up(SendRequest& request) noexcept;
+
+  // For the adapter.
+  static void complete(SendRequest& request) noexcept;
+  static void failed(SendRequest& request, std::uint8_t path, const fabric::CompletionError& error) noexcept;
+  void inquiry_done() noexcept;
+  void inquiry_failed(std::uint8_t path, const fabric::CompletionError& error) noexcept;
+
+  using Connection::failed;
+
+ private:
+  friend void close(std::unique_ptr<SendComm> comm) noexcept;
+
+  /// What is being found out about the one message at a time that is in doubt (PROTOCOL.md).
+  struct Inquiry {
+    enum class Step : std::uint8_t { kDraining, kReading, kRead, kAsking, kWaiting };
+    SendRequest* request = nullptr;
+    Step step = Step::kDraining;
+    bool in_flight = false;
+    Clock::time_point until;
+  };
+
+  const ClearToSend* find(int tag, std::uint8_t& sub) const noexcept;
+  StripePlan plan(std::size_t size) noexcept;
+  void post(SendRequest& request) noexcept;
+  fabric::PostResult write_size(const SendRequest& request, const Path& path, Immediate what,
+                                fabric::Operation& operation) noexcept;
+  PostStatus not_now() noexcept;
+  PostStatus too_long(std::size_t size, int tag, const ClearToSend& entry) noexcept;
+  Immediate immediate(const SendRequest& request, std::uint8_t code) const noexcept;
+  void doubt(SendRequest& request) noexcept;
+  void inquire(SendRequest& request) noexcept;
+  void look_at_entry(SendRequest& request, Clock::time_point now) noexcept;
+  bool post_inquiry(SendRequest& request) noexcept;
+  void send_anew(SendRequest& request, std::uint8_t generation) noexcept;
+  void finish(SendRequest& request) noexcept;
+
+  const std::uint16_t receiver_;  ///< its number in immediates
+  const std::uint32_t cookie_;
+  std::uint64_t remote_block_;
+  std::array<std::uint32_t, kMaxRails> remote_keys_{};  ///< of the block
+  std::uint32_t next_ = 1;                              ///< sequence number of the receive whose turn it is
+  std::uint8_t used_ = 0;                               ///< bit i: its buffer i has got its message
+  std::uint32_t turn_;                                  ///< which path is next
+  Inquiry inquiry_;
+  RequestRing<SendRequest, kSendRequests> requests_;
+};
+
+}  // namespace weft::rdma
