@@ -26,7 +26,9 @@ constexpr const char* kRanks = "8";
 
 Outcome run(std::vector<std::string> arguments) {
   // A whole table takes its time under a sanitizer, and ranks that wait for a core are not stuck.
-  return Program(std::move(arguments), {"WEFT_PROVIDER=tcp;ofi_rxm", "WEFT_INTERFACES=lo"}).wait(400s);
+  return Program(std::move(arguments), {"WEFT_PROVIDER=tcp;ofi_rxm", "WEFT_INTERFACES=lo",
+                                        "LSAN_OPTIONS=print_suppressions=0:suppressions=" WEFT_TEST_LSAN_SUPPRESSIONS})
+      .wait(400s);
 }
 
 class WeftTest : public testing::TestWithParam<const char*> {};
