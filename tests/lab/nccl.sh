@@ -18,8 +18,9 @@ die() {
 program=$WEFT_LAB_BUILD/bin/weft-nccl-test
 [[ -x $program ]] || skip "no $program: NCCL came after this build folder was configured, configure it again"
 
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+log=$scratch/log
 
 # Library folders: the plugin's, the emulated CUDA's, NCCL's.
 export LD_LIBRARY_PATH=$WEFT_LAB_BUILD/lib:$WEFT_LAB_BUILD/lib/emulated-cuda:$WEFT_LAB_NCCL/lib
@@ -69,10 +70,20 @@ case_registered() { passes -p 2 -R; }
 # Several GPUs in a process, and so several connections between two hosts.
 case_gpus() { passes -p 2 -g 3 -e 2M; }
 case_split() { passes -p 4 -s split -e 256K; }
-# The plugin is unloaded with the last communicator, and loaded again.
+# The plugin is unloaded with the last communicator, and loaded again. NCCL 2.29 forgets its name meanwhile and asks for
+# libnccl-net.so, so that is what it is called here.
 case_recreate() {
-  passes -p 2 -s recreate -e 256K all-reduce all-to-all
-  (($(grep -c 'NET/Weft: Weft [0-9.]' "$log") >= 6)) || die "each of 2 processes loads Weft three times"
+  mkdir "$scratch/plugin"
+  ln -s "$WEFT_LAB_BUILD/lib/libnccl-net-weft.so" "$scratch/plugin/libnccl-net.so"
+  unset NCCL_NET_PLUGIN
+  LD_LIBRARY_PATH=$scratch/plugin:$LD_LIBRARY_PATH passes -p 2 -s recreate -e 256K all-reduce all-to-all
+  (($(grep -c 'NET/Weft: Weft [0-9.]' "$log") == 6)) || die "each of 2 processes loads Weft three times"
+  (($(grep -c 'Unloading plugin' "$log") == 6)) || die "each of 2 processes unloads Weft three times"
+}
+# The same with the plugin kept in memory, by its own name.
+case_reinit() {
+  NCCL_NET_PLUGIN_REF_COUNT=1 passes -p 2 -s recreate -e 256K all-reduce all-to-all
+  if grep -q 'Unloading plugin' "$log"; then die "the plugin stays"; fi
 }
 case_abort() { passes -p 3 -s abort -e 2M all-reduce; }
 case_kill() {
