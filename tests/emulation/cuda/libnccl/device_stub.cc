@@ -3,7 +3,7 @@
 #include "alloc.h"
 #include "collectives.h"
 #include "device.h"
-#include "device_image.h"
+#include "nccl/device_image.h"
 #include "nccl_device/impl/comm__types.h"
 
 // kernels.inc has one KERNEL(name) for each kernel that NCCL's tables name.

@@ -1,7 +1,7 @@
 // Compiles only if layout.h agrees with NCCL's own headers. Never linked.
 #include "collectives.h"
 #include "device.h"
-#include "layout.h"
+#include "nccl/layout.h"
 
 namespace ours = weft::emulation::nccl;
 
