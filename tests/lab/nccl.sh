@@ -21,6 +21,8 @@ program=$WEFT_LAB_BUILD/bin/weft-nccl-test
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 log=$scratch/log
+# Some of libfabric's providers write a backtrace into the working folder when a process dies.
+cd "$scratch"
 
 # Library folders: the plugin's, the emulated CUDA's, NCCL's.
 export LD_LIBRARY_PATH=$WEFT_LAB_BUILD/lib:$WEFT_LAB_BUILD/lib/emulated-cuda:$WEFT_LAB_NCCL/lib
