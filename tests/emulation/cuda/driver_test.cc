@@ -186,6 +186,9 @@ TEST_F(DriverTest, KeepsAnAllocationWhileAnyHandleOrMappingIsThere) {
   EXPECT_EQ(device, 1);
   int fd = -1;
   ASSERT_EQ(cuMemExportToShareableHandle(&fd, retained, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0), CUDA_SUCCESS);
+  struct stat status{};
+  ASSERT_EQ(fstat(fd, &status), 0) << "the descriptor is of no memory";
+  EXPECT_EQ(status.st_size, static_cast<off_t>(size));
   ASSERT_EQ(cuMemUnmap(address, size), CUDA_SUCCESS);
   EXPECT_EQ(cuMemUnmap(address, size), CUDA_ERROR_INVALID_VALUE);
   ASSERT_EQ(cuMemGetAllocationPropertiesFromHandle(&properties, retained), CUDA_SUCCESS);
