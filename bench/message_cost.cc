@@ -1,4 +1,4 @@
-// Sends small messages to itself, receive posted first, for bench/message_cost.sh to count the instructions of.
+// Sends messages to itself, receive posted first, for bench/message_cost.sh to count the instructions of.
 //
 // One process and one thread, so that the number of empty polls, and with it the count, does not depend on timing.
 #include <cstddef>
@@ -11,7 +11,6 @@
 namespace weft::bench {
 namespace {
 
-constexpr std::size_t kBytes = 8;
 constexpr int kWarmUp = 100;
 
 /// Fails the program: everything here is a step that must succeed.
@@ -23,8 +22,12 @@ void require(bool good, const char* what) {
 
 struct Loop {
   NetPlugin& plugin;
+  std::vector<unsigned char> out;
+  std::vector<unsigned char> in;
   void* send = nullptr;
   void* receive = nullptr;
+  void* out_memory = nullptr;
+  void* in_memory = nullptr;
 
   void connect() {
     alignas(8) std::byte handle[nccl::kNetHandleBytes] = {};
@@ -35,6 +38,15 @@ struct Loop {
       if (receive == nullptr) require(plugin.accept(listener, &receive) == nccl::ncclSuccess, "accept");
     }
     require(plugin.close_listen(listener) == nccl::ncclSuccess, "closeListen");
+    require(plugin.reg_mr(send, out.data(), out.size(), &out_memory) == nccl::ncclSuccess, "regMr");
+    require(plugin.reg_mr(receive, in.data(), in.size(), &in_memory) == nccl::ncclSuccess, "regMr");
+  }
+
+  void close() {
+    plugin.dereg_mr(send, out_memory);
+    plugin.dereg_mr(receive, in_memory);
+    plugin.close_send(send);
+    plugin.close_recv(receive);
   }
 };
 
@@ -45,21 +57,20 @@ bool is_done(NetPlugin& plugin, void* request, int* size) {
 }
 
 void pass_messages(Loop& loop, int count) {
-  unsigned char out[kBytes];
-  unsigned char in[kBytes];
-  void* data = in;
-  std::size_t size = kBytes;
+  void* data = loop.in.data();
+  std::size_t size = loop.in.size();
   int tag = 0;
-  void* none = nullptr;
   for (int i = 0; i < count; ++i) {
-    out[0] = static_cast<unsigned char>(i);
+    loop.out.back() = static_cast<unsigned char>(i);
     void* receiving = nullptr;
     void* sending = nullptr;
     while (receiving == nullptr) {
-      require(loop.plugin.irecv(loop.receive, 1, &data, &size, &tag, &none, &receiving) == nccl::ncclSuccess, "irecv");
+      require(loop.plugin.irecv(loop.receive, 1, &data, &size, &tag, &loop.in_memory, &receiving) == nccl::ncclSuccess,
+              "irecv");
     }
     while (sending == nullptr) {
-      require(loop.plugin.isend(loop.send, out, kBytes, tag, nullptr, &sending) == nccl::ncclSuccess, "isend");
+      require(loop.plugin.isend(loop.send, loop.out.data(), size, tag, loop.out_memory, &sending) == nccl::ncclSuccess,
+              "isend");
     }
     int sent = 0;
     int received = 0;
@@ -67,7 +78,7 @@ void pass_messages(Loop& loop, int count) {
     }
     while (!is_done(loop.plugin, sending, &sent)) {
     }
-    require(received == static_cast<int>(kBytes) && in[0] == out[0], "data check");
+    require(received == static_cast<int>(size) && loop.in.back() == loop.out.back(), "data check");
   }
 }
 
@@ -81,8 +92,8 @@ extern "C" [[gnu::noinline]] void weft_counted_messages(weft::bench::Loop& loop,
 
 int main(int argc, char** argv) {
   using namespace weft::bench;
-  if (argc != 3) {
-    std::fprintf(stderr, "usage: weft-message-cost PLUGIN MESSAGES\n");
+  if (argc != 4) {
+    std::fprintf(stderr, "usage: weft-message-cost PLUGIN MESSAGES BYTES\n");
     return 2;
   }
   auto plugin = NetPlugin::load(argv[1], 0);
@@ -92,12 +103,13 @@ int main(int argc, char** argv) {
   }
   require((*plugin)->init(1).has_value(), "init");
   require((*plugin)->devices().value_or(0) > 0, "devices");
-  Loop loop{**plugin};
+  const auto bytes = static_cast<std::size_t>(std::strtoull(argv[3], nullptr, 10));
+  require(bytes > 0, "reading the number of bytes");
+  Loop loop{**plugin, std::vector<unsigned char>(bytes), std::vector<unsigned char>(bytes)};
   loop.connect();
   // Not counted: connections, tables and caches settle.
   pass_messages(loop, kWarmUp);
   weft_counted_messages(loop, std::atoi(argv[2]));
-  (*plugin)->close_send(loop.send);
-  (*plugin)->close_recv(loop.receive);
+  loop.close();
   return 0;
 }

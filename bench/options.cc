@@ -145,6 +145,8 @@ void add_moe(CLI::App& command, Raw& raw, Options& options) {
 void add_p2p(CLI::App& command, Options& options) {
   command.add_flag("--raw", options.raw, "Measure bare libfabric on the same NIC too, in turn, and print the ratios")
       ->group("Comparison");
+  command.add_flag("--raw-write", options.raw_write, "As --raw, with one-sided writes instead of tagged messages")
+      ->group("Comparison");
   command
       .add_option("--raw-provider", options.raw_provider,
                   "libfabric provider for --raw (default: WEFT_PROVIDER, or the best)")
@@ -276,6 +278,7 @@ Status complete(Options& options, const Raw& raw, const Lookup& environment) {
     TRY(options.log_level, parse_log_level(level));
   }
   if (options.plugin.empty()) options.plugin = plugin_beside_program();
+  options.raw = options.raw || options.raw_write;
   if (options.raw_provider.empty()) options.raw_provider = provider_from_environment(environment);
   options.raw_libfabric = libfabric_from_environment(environment);
   if (!options.plot.empty()) {

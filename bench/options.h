@@ -55,6 +55,7 @@ struct Options {
 
   // p2p
   bool raw = false;
+  bool raw_write = false;  ///< with one-sided writes
   std::string raw_provider;
   std::string raw_libfabric;
   int connects = 20;  ///< connection pairs to time

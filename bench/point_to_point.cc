@@ -108,8 +108,10 @@ Status PointToPoint::open_plugin(Contender& contender, std::size_t bytes) {
 
 Status PointToPoint::open_raw(std::size_t bytes) {
   const Options& options = session_.options;
-  const RawChoice choice{
-      .domain = contenders_.front()->device.name, .provider = options.raw_provider, .library = options.raw_libfabric};
+  const RawChoice choice{.domain = contenders_.front()->device.name,
+                         .provider = options.raw_provider,
+                         .library = options.raw_libfabric,
+                         .one_sided = options.raw_write};
   TRY(raw_, RawWire::create(choice, session_.rendezvous, bytes));
   subjects_.push_back(subject_of(*raw_, session_, 1));
   results_.subjects.push_back({.name = "raw libfabric", .rate = {}, .connects = {}});

@@ -51,9 +51,12 @@ std::unique_ptr<T> boxed(T&& value) {
 
 Result<std::unique_ptr<RawWire>> RawWire::create(const RawChoice& choice, Rendezvous& rendezvous, std::size_t bytes) {
   TRY(fabric::Library library, fabric::Library::open(choice.library));
-  TRY(std::vector<fabric::Info> offers, library.discover({.caps = FI_MSG | FI_TAGGED, .provider = choice.provider}));
+  TRY(std::vector<fabric::Info> offers,
+      library.discover({.caps = FI_MSG | (choice.one_sided ? FI_RMA : FI_TAGGED), .provider = choice.provider}));
+  // The direct fabric of EFA first, as Weft takes it.
+  std::ranges::stable_partition(offers, [](const fabric::Info& info) { return info.fabric() == "efa-direct"; });
   TRY(const std::size_t index, choose(offers, choice));
-  std::unique_ptr<RawWire> wire(new RawWire(std::move(library), std::move(offers[index])));
+  std::unique_ptr<RawWire> wire(new RawWire(std::move(library), std::move(offers[index]), choice.one_sided));
   TRY_VOID(wire->open(rendezvous, bytes));
   return wire;
 }
@@ -61,27 +64,35 @@ Result<std::unique_ptr<RawWire>> RawWire::create(const RawChoice& choice, Rendez
 Status RawWire::open(Rendezvous& rendezvous, std::size_t bytes) {
   TRY(fabric::Domain domain, fabric::Domain::open(library_, info_));
   domain_ = boxed(std::move(domain));
-  TRY(fabric::CompletionQueue queue, fabric::CompletionQueue::open(*domain_, 0));
+  TRY(fabric::CompletionQueue queue, fabric::CompletionQueue::open(*domain_, one_sided_ ? kOneSidedEntries : 0));
   queue_ = boxed(std::move(queue));
   TRY(fabric::AddressVector addresses, fabric::AddressVector::open(*domain_));
   addresses_ = boxed(std::move(addresses));
   TRY(fabric::Endpoint endpoint, fabric::Endpoint::open(*domain_, *queue_, *addresses_));
   endpoint_ = boxed(std::move(endpoint));
   TRY(buffers_, WireBuffers::allocate(bytes));
-  if (domain_->needs_local_registration()) TRY_VOID(register_buffers());
+  if (one_sided_ || domain_->needs_local_registration()) TRY_VOID(register_buffers());
 
   TRY(const std::vector<std::byte> mine, endpoint_->address());
   TRY(const std::vector<Bytes> all, rendezvous.all_gather(mine));
   peer_rank_ = 1 - rendezvous.rank();
   TRY(peer_, addresses_->insert(all[static_cast<std::size_t>(peer_rank_)]));
+  if (one_sided_) {
+    const fabric::RemoteMemory receive{
+        domain_->uses_virtual_addresses() ? reinterpret_cast<std::uint64_t>(buffers_.receive.data()) : 0,
+        regions_.back().key()};
+    TRY(const auto memories, rendezvous.all_gather_value(receive));
+    remote_ = memories[static_cast<std::size_t>(peer_rank_)];
+  }
   return {};
 }
 
 Status RawWire::register_buffers() {
+  const std::uint64_t access = one_sided_ ? FI_WRITE | FI_REMOTE_WRITE : FI_SEND | FI_RECV;
   for (const auto& [buffer, descriptor] :
        {std::pair(&buffers_.send, &send_descriptor_), std::pair(&buffers_.receive, &receive_descriptor_)}) {
     const fabric::MemoryRequest request{.data = buffer->data(), .size = buffer->size()};
-    TRY(fabric::MemoryRegion region, fabric::MemoryRegion::open(*domain_, request, FI_SEND | FI_RECV));
+    TRY(fabric::MemoryRegion region, fabric::MemoryRegion::open(*domain_, request, access));
     *descriptor = region.descriptor();
     regions_.push_back(std::move(region));
   }
@@ -107,7 +118,8 @@ TestStatus RawWire::queue_failed(ssize_t rc) {
 }
 
 std::string RawWire::description() const {
-  return text("%s on %s, libfabric %s (%s)", info_.provider().c_str(), info_.domain().c_str(),
+  return text("%s on %s (%s), libfabric %s (%s)", info_.provider().c_str(), info_.domain().c_str(),
+              one_sided_ ? "writes with immediate data" : "tagged messages",
               fabric::version_string(library_.version()).c_str(), library_.path().c_str());
 }
 

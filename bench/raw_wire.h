@@ -1,5 +1,5 @@
-// A wire over bare libfabric: tagged messages between two endpoints, nothing in between. What any plugin on the same
-// provider is measured against.
+// A wire over bare libfabric: tagged messages or writes with immediate data between two endpoints, nothing in between.
+// What any plugin on the same provider is measured against.
 #pragma once
 
 #include <rdma/fi_tagged.h>
@@ -23,9 +23,10 @@ namespace weft::bench {
 
 /// Which NIC to use, as the plugin's device names it, and through what.
 struct RawChoice {
-  std::string domain;    ///< "eth0"; falls back to any domain of the provider if no other fits
-  std::string provider;  ///< empty: the best that serves the domain
-  std::string library;   ///< path of libfabric; empty: as Weft searches
+  std::string domain;      ///< "eth0"; falls back to any domain of the provider if no other fits
+  std::string provider;    ///< empty: the best that serves the domain
+  std::string library;     ///< path of libfabric; empty: as Weft searches
+  bool one_sided = false;  ///< writes with immediate data instead of tagged messages
 };
 
 class RawWire {
@@ -36,14 +37,18 @@ class RawWire {
   PostStatus post_send(std::size_t bytes) {
     const std::size_t slot = sends_posted_ % kStreamDepth;
     if (sends_posted_ - sends_done_ == kStreamDepth) return PostStatus::kAgain;
-    const ssize_t rc = fi_tsend(endpoint_->get(), buffers_.send_slot(slot), bytes, send_descriptor_, peer_, kTag,
-                                &send_contexts_[slot]);
+    const ssize_t rc =
+        one_sided_ ? fi_writedata(endpoint_->get(), buffers_.send_slot(slot), bytes, send_descriptor_, slot, peer_,
+                                  remote_.address + buffers_.receive_offset(slot), remote_.key, &send_contexts_[slot])
+                   : fi_tsend(endpoint_->get(), buffers_.send_slot(slot), bytes, send_descriptor_, peer_, kTag,
+                              &send_contexts_[slot]);
     if (rc == 0) ++sends_posted_;
-    return status_of(rc, "fi_tsend");
+    return status_of(rc, one_sided_ ? "fi_writedata" : "fi_tsend");
   }
 
   PostStatus post_receive(std::size_t bytes) {
     const std::size_t slot = receives_posted_ % kStreamDepth;
+    if (one_sided_) return PostStatus::kPosted;  // the buffer is always open
     if (receives_posted_ - receives_done_ == kStreamDepth) return PostStatus::kAgain;
     const ssize_t rc = fi_trecv(endpoint_->get(), buffers_.receive_slot(slot), bytes, receive_descriptor_,
                                 FI_ADDR_UNSPEC, kTag, 0, &receive_contexts_[slot]);
@@ -57,7 +62,7 @@ class RawWire {
     if (count == -FI_EAGAIN) return TestStatus::kPending;
     if (count < 0) return queue_failed(count);
     for (ssize_t i = 0; i < count; ++i) {
-      const bool received = (entries[i].flags & FI_RECV) != 0;
+      const bool received = (entries[i].flags & (FI_RECV | FI_REMOTE_WRITE)) != 0;
       receives_done_ += received ? 1 : 0;
       sends_done_ += received ? 0 : 1;
     }
@@ -76,8 +81,11 @@ class RawWire {
  private:
   static constexpr std::size_t kBatch = 8;
   static constexpr std::uint64_t kTag = 1;
+  /// Nothing stops a one-sided sender: a stream of messages must fit.
+  static constexpr std::size_t kOneSidedEntries = 16384;
 
-  RawWire(fabric::Library library, fabric::Info info) : library_(std::move(library)), info_(std::move(info)) {}
+  RawWire(fabric::Library library, fabric::Info info, bool one_sided)
+      : library_(std::move(library)), info_(std::move(info)), one_sided_(one_sided) {}
 
   Status open(Rendezvous& rendezvous, std::size_t bytes);
   Status register_buffers();
@@ -87,6 +95,7 @@ class RawWire {
   // In the order in which they are made; they go in the opposite one.
   fabric::Library library_;
   fabric::Info info_;
+  bool one_sided_;
   std::unique_ptr<fabric::Domain> domain_;
   std::unique_ptr<fabric::CompletionQueue> queue_;
   std::unique_ptr<fabric::AddressVector> addresses_;
@@ -97,6 +106,7 @@ class RawWire {
   void* send_descriptor_ = nullptr;
   void* receive_descriptor_ = nullptr;
   fi_addr_t peer_ = FI_ADDR_UNSPEC;
+  fabric::RemoteMemory remote_{};  ///< the peer's receive buffer, one-sided only
   int peer_rank_ = -1;
   fi_context2 send_contexts_[kStreamDepth] = {};  ///< scratch space of the provider
   fi_context2 receive_contexts_[kStreamDepth] = {};

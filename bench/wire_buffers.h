@@ -27,6 +27,7 @@ struct WireBuffers {
   }
 
   std::byte* send_slot(std::size_t message) const { return send.data() + message % kStreamDepth * stride; }
+  std::size_t receive_offset(std::size_t message) const { return message % kStreamDepth * stride; }
   std::byte* receive_slot(std::size_t message) const { return receive.data() + message % kStreamDepth * stride; }
 
   /// Writes what `self` sends into every slot, and spoils what it receives.

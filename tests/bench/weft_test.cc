@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <string>
 #include <thread>
 #include <vector>
@@ -31,9 +32,9 @@ Outcome run(std::vector<std::string> arguments) {
       .wait(400s);
 }
 
-class WeftTest : public testing::TestWithParam<const char*> {};
+class WeftPatternTest : public testing::TestWithParam<const char*> {};
 
-TEST_P(WeftTest, MovesEverySizeRight) {
+TEST_P(WeftPatternTest, MovesEverySizeRight) {
   const Outcome outcome =
       run({GetParam(), "--ranks", kRanks, "-b", "8", "-e", "4M", "-f", "2", "-n", "2", "-w", "0", "--timeout", "120"});
   EXPECT_EQ(outcome.status, 0) << outcome.err;
@@ -41,7 +42,27 @@ TEST_P(WeftTest, MovesEverySizeRight) {
   EXPECT_FALSE(outcome.complains("Sanitizer")) << outcome.err;
 }
 
-INSTANTIATE_TEST_SUITE_P(Patterns, WeftTest, testing::Values("all-reduce", "all-to-all"),
+TEST_P(WeftPatternTest, MovesEverySizeRightByRdmaToo) {
+  setenv("WEFT_PROTOCOL", "rdma", 1);
+  const Outcome outcome =
+      run({GetParam(), "--ranks", kRanks, "-b", "8", "-e", "4M", "-f", "2", "-n", "2", "-w", "0", "--timeout", "120"});
+  unsetenv("WEFT_PROTOCOL");
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_TRUE(outcome.says("# Out of bounds values : 0 OK")) << outcome.out;
+  EXPECT_FALSE(outcome.complains("Sanitizer")) << outcome.err;
+}
+
+TEST(WeftTest, BareWritesAreMeasuredBesideTheRdmaProtocol) {
+  setenv("WEFT_PROTOCOL", "rdma", 1);
+  const Outcome outcome = run({"p2p", "--raw-write", "-b", "8", "-e", "64K", "-f", "8192", "-n", "20", "--rounds", "1",
+                               "--connects", "2", "--timeout", "120"});
+  unsetenv("WEFT_PROTOCOL");
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_TRUE(outcome.says("(writes with immediate data)")) << outcome.out;
+  EXPECT_TRUE(outcome.says("# Out of bounds values : 0 OK")) << outcome.out;
+}
+
+INSTANTIATE_TEST_SUITE_P(Patterns, WeftPatternTest, testing::Values("all-reduce", "all-to-all"),
                          [](const auto& info) { return std::string(info.param) == "all-reduce" ? "Ring" : "Pairs"; });
 
 TEST(WeftFailureTest, AKilledRankEndsTheOthersWhichNameIt) {

@@ -35,7 +35,7 @@ TEST_P(StripesTest, EveryByteTravelsOnceOnAPathThatIsUp) {
       std::size_t next = 0;
       std::uint8_t used = 0;
       for (std::uint8_t i = 0; i < plan.count; ++i) {
-        const Stripe& stripe = plan.stripes[i];
+        const Stripe stripe = plan.stripe(i, size);
         EXPECT_EQ(stripe.offset, next);
         next += stripe.size;
         const auto bit = static_cast<std::uint8_t>(1U << stripe.path);
@@ -57,7 +57,8 @@ TEST_P(StripesTest, StripesAreNoShorterThanPaysAndAboutEqual) {
     const StripePlan plan = plan_stripes(size, up, 0);
     if (plan.count == 1) continue;
     EXPECT_GE(size / plan.count, kMinStripeBytes) << size;
-    EXPECT_LT(plan.stripes[0].size - plan.stripes[plan.count - 1].size, plan.count * kStripeAlignment) << size;
+    EXPECT_LT(plan.stripe(0, size).size - plan.stripe(plan.count - 1, size).size, plan.count * kStripeAlignment)
+        << size;
   }
 }
 
@@ -66,7 +67,7 @@ TEST_P(StripesTest, SuccessiveShortMessagesTakeAllPathsInTurn) {
   std::uint8_t used = 0;
   const int paths = std::popcount(up);
   for (int turn = 0; turn < paths; ++turn) {
-    used |= static_cast<std::uint8_t>(1U << plan_stripes(8, up, static_cast<std::uint32_t>(turn)).stripes[0].path);
+    used |= static_cast<std::uint8_t>(1U << plan_stripes(8, up, static_cast<std::uint32_t>(turn)).paths[0]);
   }
   EXPECT_EQ(used, up);
 }

@@ -68,11 +68,14 @@ void Paths::path_failed(std::size_t path, const fabric::CompletionError& error) 
 
   const Rail& rail = adapter_.lanes()[paths_[path].local].rail();
   const Judgement judgement = judge(error, adapter_.is_efa());
-  std::string cause = rail.library().strerror(error.error);
-  cause += " (" + std::to_string(error.error) + ")";
-  if (error.text[0] != '\0') cause += std::string(", provider says: ") + error.text;
-  if (error.provider_error != 0) cause += " (status " + std::to_string(error.provider_error) + ")";
-  if (judgement.meaning != nullptr) cause += std::string(": ") + judgement.meaning;
+  // The provider's words for a status that the table knows say less, at greater length.
+  std::string cause;
+  if (judgement.meaning != nullptr) {
+    cause = std::string(judgement.meaning) + " (EFA status " + std::to_string(error.provider_error) + ")";
+  } else {
+    cause = std::string(rail.library().strerror(error.error)) + " (" + std::to_string(error.error) + ")";
+    if (error.text[0] != '\0') cause += std::string(", provider says: ") + error.text;
+  }
   if (up_ != 0) {
     WEFT_WARN("rail %s to peer %s failed: %s. Going on over %d of %d rails; it is tried again from time to time",
               rail.name().c_str(), peer_->name().c_str(), cause.c_str(), std::popcount(up_), count_);

@@ -63,4 +63,7 @@ struct RecvRequest : Request {
   std::array<Sub, kMaxGroup> subs;
 };
 
+// What a connection costs (PROTOCOL.md, "Resources").
+static_assert(sizeof(SendRequest) * kSendRequests <= 28 * 1024 && sizeof(RecvRequest) * kRecvRequests <= 8 * 1024);
+
 }  // namespace weft::rdma

@@ -44,7 +44,7 @@ PostStatus SendComm::send(const void* data, std::size_t size, int tag, const Mem
 void SendComm::post(SendRequest& request) noexcept {
   const ClearToSend& entry = block().entries[slot_of(request.sequence)][request.sub];
   while (request.posted < request.plan.count) {
-    const Stripe& stripe = request.plan.stripes[request.posted];
+    const Stripe stripe = request.plan.stripe(request.posted, request.size);
     const Path& path = paths()[stripe.path];
     Lane& lane = this->lane(path);
     if (!paths().is_up(stripe.path)) [[unlikely]]
@@ -80,7 +80,7 @@ StripePlan SendComm::plan(std::size_t size) noexcept {
     return plan_stripes(size, paths().up(), turn_++);
   auto plan = plan_stripes(size, paths().up(), turn_++, kMaxStripes - 1);
   if (plan.count > 0) {
-    plan.stripes[plan.count].path = plan.stripes[plan.count - 1].path;
+    plan.paths[plan.count] = plan.paths[plan.count - 1];
     ++plan.count;
   }
   return plan;
