@@ -18,6 +18,7 @@ die() {
 program=$WEFT_LAB_BUILD/bin/weft-nccl-test
 [[ -x $program ]] || skip "no $program: NCCL came after this build folder was configured, configure it again"
 
+lab=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 log=$scratch/log
@@ -71,6 +72,22 @@ case_pat() {
 case_registered() { passes -p 2 -R; }
 # Several GPUs in a process, and so several connections between two hosts.
 case_gpus() { passes -p 2 -g 3 -e 2M; }
+# NICs that access GPU memory, and GPUs that send through each other's NIC: receives for several GPUs come in one call.
+case_pxn() {
+  export WEFT_LAB_PLUGIN=$WEFT_LAB_BUILD/lib/libnccl-net-weft.so
+  NCCL_NET_PLUGIN=$WEFT_LAB_BUILD/lib/libweft-gpu-direct-net.so NCCL_TOPO_FILE=$lab/two_gpus.xml \
+    passes -p 3 -g 2 -e 2M
+  says 'GDR 1' "NCCL took the NIC for one that accesses GPU memory"
+  says ' [1-9][0-9]* registrations of GPU memory' "GPU memory was registered"
+  says ' [1-9][0-9]* grouped receives' "receives were grouped"
+}
+# Registered buffers that the network itself reads and writes, without NCCL's own in between.
+case_zero-copy() {
+  export WEFT_LAB_PLUGIN=$WEFT_LAB_BUILD/lib/libnccl-net-weft.so
+  NCCL_NET_PLUGIN=$WEFT_LAB_BUILD/lib/libweft-gpu-direct-net.so NCCL_NET_GDR_LEVEL=SYS NCCL_DEBUG_SUBSYS=INIT,NET,ENV,REG \
+    passes -p 3 -R
+  says 'deregistered net buffer' "buffers were registered with the network"
+}
 case_split() { passes -p 4 -s split -e 256K; }
 # The plugin is unloaded with the last communicator, and loaded again. NCCL 2.29 forgets its name meanwhile and asks for
 # libnccl-net.so, so that is what it is called here.
