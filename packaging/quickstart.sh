@@ -23,6 +23,9 @@ build_packages=(g++ cmake ninja-build nlohmann-json3-dev libcli11-dev)
 if [[ ! -e /opt/amazon/efa/include/rdma/fabric.h ]]; then build_packages+=(libfabric-dev libfabric1); fi
 test_packages=(git libgtest-dev libgmock-dev libbenchmark-dev gnuplot-nox valgrind shellcheck
   clang-19 libclang-rt-19-dev clang-format-19 clang-tidy-19)
+# What the lab builds libfabric and NCCL with, from Debian's source packages.
+lab_packages=(autoconf automake binutils debian-archive-keyring libnl-3-dev libnl-route-3-dev libtool libudev-dev make
+  pkg-config python3 xz-utils)
 
 install_missing() {
   local package missing=() as_root=()
@@ -84,8 +87,25 @@ run_benchmarks() {
   done
 }
 
+# The software that runs on emulated NICs and GPUs: built once a machine. Without it the tests that need it are skipped.
+prepare_lab() {
+  local script status
+  for script in build_libfabric build_nccl; do
+    say "the lab: $script.sh"
+    status=0
+    JOBS=$(parallel_jobs) "tests/emulation/$script.sh" || status=$?
+    if ((status == 77)); then
+      [[ -z ${WEFT_LAB_REQUIRED:-} ]] || die "the lab is required here, and $script.sh could not get what it needs"
+      echo "quickstart: tests that need it will be skipped"
+    elif ((status != 0)); then
+      die "$script.sh failed"
+    fi
+  done
+}
+
 run_tests() {
-  install_missing "${build_packages[@]}" "${test_packages[@]}"
+  install_missing "${build_packages[@]}" "${test_packages[@]}" "${lab_packages[@]}"
+  prepare_lab
   local preset targets=()
   for preset in release asan tsan fuzz; do
     if [[ $preset == fuzz ]]; then targets=(wire_fuzz); fi

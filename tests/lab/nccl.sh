@@ -6,6 +6,8 @@ set -euo pipefail
 
 skip() {
   echo "skipped: $*"
+  # Where the lab is required, a test that is skipped has failed.
+  [[ -z ${WEFT_LAB_REQUIRED:-} ]] || exit 1
   exit 77
 }
 die() {
