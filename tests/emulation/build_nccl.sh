@@ -8,6 +8,7 @@
 # Ends with 77 when the headers or the download are not to be had, with 1 on any other failure.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+. "$here/debian_source.sh"
 
 upstream=2.29.7-1
 sum=e67239212c395bfdb398a7519491840d06fdf6b599c299f97c7ed0109777bba1
@@ -16,50 +17,8 @@ headers=${CUDA_INC:-/usr/local/cuda/include}
 stub=$here/cuda/libnccl
 stub_sources=("$stub"/{device_stub.cc,host.mk,layout_check.cc} "$here"/cuda/nccl/{device_image,layout}.h)
 
-# missing MESSAGE...: the lab cannot be built here, which is no failure of ours.
-missing() {
-  printf 'build_nccl.sh: %s\n' "$*" >&2
-  exit 77
-}
-
-die() {
-  printf 'build_nccl.sh: %s\n' "$*" >&2
-  exit 1
-}
-need_program() {
-  command -v "$1" >/dev/null || die "$1 is missing: apt-get install $2"
-}
-
-# The upstream tarball of Debian's source package, by an apt with a configuration of its own: nothing of the system's is
-# changed. Only the tarball: its hash is in the signed index and pinned above, and Debian's patches are not needed.
-download() {
-  local keys=/usr/share/keyrings/debian-archive-keyring.gpg mirror package apt
-  is_right && return
-  need_program apt-get apt
-  [[ -e $keys ]] || missing "no $keys: apt-get install debian-archive-keyring, or put $tarball into $dir"
-  # shellcheck disable=SC2016 # apt's own variable
-  mirror=${DEBIAN_MIRROR:-$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' | grep -m1 '/debian/*$')} ||
-    missing "no Debian mirror in apt's configuration: set DEBIAN_MIRROR, or put $tarball into $dir"
-  mkdir -p "$dir"/apt/{lists,cache/archives}/partial
-  : >"$dir/apt/status"
-  echo "deb-src [signed-by=$keys] $mirror sid contrib" >"$dir/apt/sources.list"
-  apt=(-q -o Dir::Etc::sourcelist="$dir/apt/sources.list" -o Dir::Etc::sourceparts=/dev/null
-    -o Dir::State::lists="$dir/apt/lists" -o Dir::Cache="$dir/apt/cache" -o Dir::State::status="$dir/apt/status"
-    -o APT::Sandbox::User=root -o APT::Get::List-Cleanup=false)
-  apt-get "${apt[@]}" -o APT::Update::Error-Mode=any update >"$dir/apt/log" 2>&1 ||
-    missing "no index from $mirror ($(tail -1 "$dir/apt/log")): put $tarball into $dir"
-  package=$(apt-cache "${apt[@]:1}" showsrc nvidia-nccl 2>/dev/null | sed -n 's/^Version: //p' |
-    grep -F -- "$upstream-" | tail -1) || missing "Debian sid has no nvidia-nccl $upstream any more: put $tarball into $dir"
-  (cd "$dir" && apt-get "${apt[@]}" source --only-source --tar-only "nvidia-nccl=$package") >>"$dir/apt/log" 2>&1 ||
-    missing "the download failed ($(tail -1 "$dir/apt/log")): put $tarball into $dir"
-  is_right || die "$dir/$tarball is not the expected file (SHA-256 $sum)"
-}
-is_right() {
-  [[ -e $dir/$tarball ]] && echo "$sum  $dir/$tarball" | sha256sum -c --quiet - 2>/dev/null
-}
-
 (($# <= 1)) || die "usage: build_nccl.sh [DIR]"
-dir=${1:-${WEFT_LAB_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/weft-lab}/nccl}
+dir=${1:-$(lab_cache)/nccl}
 mkdir -p "$dir"
 dir=$(cd "$dir" && pwd)
 exec 9>"$dir/.lock"
@@ -83,7 +42,8 @@ done
 version=$(sed -n 's/^#define CUDA_VERSION \([0-9]*\).*/\1/p' "$headers/cuda.h")
 ((version >= 13000 && version < 14000)) || missing "the CUDA headers in $headers are version $version; 13 is needed"
 
-download
+# By its full version: when Debian has another one, that is a download that cannot be had.
+debian_source "$dir" sid contrib "nvidia-nccl=$upstream-1" "$tarball" "$sum"
 source_dir=$dir/nccl-$upstream
 if [[ ! -e $source_dir/.unpacked ]]; then
   rm -rf "$source_dir"

@@ -34,10 +34,14 @@ export NCCL_NET_PLUGIN=weft NCCL_NET=Weft
 # LL128 orders its stores by the hardware's rules, which the emulator does not have.
 export NCCL_PROTO=^LL128
 export WEFT_PROVIDER=tcp WEFT_INTERFACES=lo
+# NCCL keeps memory until the process ends; that is not ours to report.
+export ASAN_OPTIONS=detect_leaks=0${ASAN_OPTIONS:+:$ASAN_OPTIONS}
+# What stands before the command: weft-lab, where there are NICs.
+before=()
 
 # run ARGUMENT...: weft-nccl-test; its output, with NCCL's log, goes to $log. Returns its status.
 run() {
-  "$program" "$@" >"$log" 2>&1
+  "${before[@]}" "$program" "$@" >"$log" 2>&1
 }
 # says PATTERN MEANING: a line of the log must match.
 says() {
@@ -57,10 +61,38 @@ passes() {
   grep -E 'data correct|sees:' "$log" | sort | uniq -c
 }
 
+# with_nics N OPTION...: N emulated EFA NICs on each host; the options are weft-lab's.
+with_nics() {
+  local status=0 nics=$1
+  shift
+  before=("$lab/../emulation/weft-lab" --build "$WEFT_LAB_BUILD" --nics "$nics" --gpus 1 "$@" --)
+  unset WEFT_PROVIDER WEFT_INTERFACES
+  "${before[@]}" true >"$log" 2>&1 || status=$?
+  ((status != 77)) || skip "$(tail -1 "$log")"
+  ((status == 0)) || die "$(tail -1 "$log")"
+}
+
 case_tcp-2() { passes -p 2; }
 case_tcp-4() { passes -p 4; }
 case_tcp-8() { passes -p 8 -e 2M; }
 case_types() { passes -p 2 -b 1K -e 64K -f 64 -n 1 -d all -o all all-reduce reduce-scatter reduce; }
+case_efa-2() {
+  with_nics 1
+  passes -p 2
+  says 'provider efa' "Weft took the NICs"
+}
+# The send/receive transport on the same NICs.
+case_efa-messages() {
+  with_nics 1
+  WEFT_PROTOCOL=sendrecv passes -p 2 -e 2M
+  says 'provider efa.* send/receive protocol' "Weft took the NICs, and messages"
+}
+# Several NICs that make one device, and packets that overtake each other.
+case_efa-rails() {
+  with_nics 4 --rails 4 --knobs reorder=16
+  passes -p 4 -e 2M
+  says 'provider efa .* 1 device' "four NICs are one device"
+}
 case_ll() { NCCL_PROTO=LL WEFT_LAB_CUDA_TRACE=2 passes -p 3 -e 256K && says 'AllReduce Sum f32 RING LL' "LL was used"; }
 case_tree() {
   NCCL_ALGO=allreduce:tree WEFT_LAB_CUDA_TRACE=2 passes -p 4 -e 2M all-reduce
