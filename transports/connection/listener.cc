@@ -32,6 +32,7 @@ Result<std::unique_ptr<Listener>> Listener::open(Device& device, std::span<std::
 Listener::~Listener() {
   const SpinGuard guard(device_.lock());
   device_.registry().remove(*this);
+  prepared_.reset();
   if (pending_) {
     device_.peers().unwatch(*pending_->peer, *this);
     device_.peers().release(pending_->peer);

@@ -35,6 +35,8 @@ class Listener : public Addressable {
   /// The connection that waits to be accepted, nullptr while there is none, or an error: the time limit has passed,
   /// the peer has vanished, or the listener has been used already.
   Result<const Pending*> pending();
+  /// The communicator that a transport has made for the pending connection, while reply() must be tried again.
+  std::unique_ptr<Addressable>& prepared() noexcept { return prepared_; }
   /// Accepts: tells the peer which communicator receives. Again: call later; nothing has changed.
   PostStatus reply(Key receiver, std::span<const std::byte> payload);
 
@@ -48,6 +50,7 @@ class Listener : public Addressable {
   std::uint64_t nonce_ = 0;
   Key used_by_ = 0;  ///< the connector that the listener has served or serves
   std::optional<Pending> pending_;
+  std::unique_ptr<Addressable> prepared_;
   std::optional<Error> failed_;
   std::optional<Clock::time_point> deadline_;  ///< set by the first accept: before it nobody waits
 };

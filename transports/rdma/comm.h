@@ -31,6 +31,7 @@ class Connection : public Comm {
   Connection(Adapter& adapter, Peer* peer, Paths* paths, BlockRef block);
 
   Adapter& adapter() const noexcept { return adapter_; }
+  Card card() const { return adapter_.card(block_); }
   Lane& lane(const Path& path) const noexcept { return adapter_.lanes()[path.local]; }
   Block& block() const noexcept { return *block_.block; }
   void* descriptor(const Path& path) const noexcept { return block_.slab->rails.regions[path.local].descriptor(); }

@@ -25,6 +25,13 @@ class RecvComm final : public Connection {
     retired_ = false;
   }
 
+  /// This end, for the peer.
+  Card card() const {
+    Card card = Connection::card();
+    card.comm = number_;
+    return card;
+  }
+
   /// Clears `count` buffers to be written by the next messages, each by one of its tag. Again: nothing happened, call
   /// later. `optional_completion`: the request may be done before the data is there. Takes the lock; any thread, one
   /// at a time per communicator, as NCCL does.

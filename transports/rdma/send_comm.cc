@@ -138,6 +138,11 @@ Immediate SendComm::immediate(const SendRequest& request, std::uint8_t code) con
           code};
 }
 
+std::string SendComm::waits_for() const {
+  if (in_flight() > 0) return std::to_string(in_flight()) + " writes";
+  return "sends, of which the next waits for receive " + std::to_string(next_) + " of the peer,";
+}
+
 PostStatus SendComm::not_now() noexcept {
   adapter().progress();
   waited();

@@ -47,6 +47,7 @@ class SendComm final : public Connection {
     Clock::time_point until;
   };
 
+  std::string waits_for() const override;
   const ClearToSend* find(int tag, std::uint8_t& sub) const noexcept;
   StripePlan plan(std::size_t size) noexcept;
   void post(SendRequest& request) noexcept;

@@ -108,6 +108,30 @@ Result<std::unique_ptr<SendComm>> connect(Device& device, std::span<std::byte, k
   return made;
 }
 
+namespace {
+
+/// The receiving end for a request that has arrived, on the tables but not yet answered.
+Result<std::unique_ptr<RecvComm>> make_receiver(Adapter& adapter, const Listener::Pending& pending) {
+  Device& device = adapter.device();
+  const auto& request = pending.request;
+  TRY(const Card card, parse_card(std::span(request.payload).first(request.payload_size), device.address().size()));
+  TRY(Paths * paths, adapter.paths_to(*pending.peer, card));
+  auto block = adapter.blocks().take();
+  if (!block) {
+    paths->release();
+    return std::unexpected(block.error());
+  }
+  device.peers().retain(*pending.peer);
+  auto comm = std::make_unique<RecvComm>(adapter, pending.peer, paths, *block, request.connector, card);
+  TRY_VOID(device.registry().add(*comm));
+  TRY(const std::uint16_t number, adapter.add(*comm));
+  comm->start(number);
+  device.peers().watch(comm->peer(), *comm);
+  return comm;
+}
+
+}  // namespace
+
 Result<std::unique_ptr<RecvComm>> accept(Listener& listener) {
   Device& device = listener.device();
   const SpinGuard guard(device.lock());
@@ -115,23 +139,13 @@ Result<std::unique_ptr<RecvComm>> accept(Listener& listener) {
   adapter.progress();
   TRY(const Listener::Pending* pending, listener.pending());
   if (pending == nullptr) return nullptr;
-  const auto& request = pending->request;
-  TRY(const Card card, parse_card(std::span(request.payload).first(request.payload_size), device.address().size()));
-  TRY(const BlockRef block, adapter.blocks().take());
-  Card ours = adapter.card(block);
-  auto paths = adapter.paths_to(*pending->peer, card);
-  if (!paths) {
-    adapter.blocks().give(block);
-    return std::unexpected(paths.error());
+  if (listener.prepared() == nullptr) {
+    TRY(listener.prepared(), make_receiver(adapter, *pending));
   }
-  device.peers().retain(*pending->peer);
-  auto comm = std::make_unique<RecvComm>(adapter, pending->peer, *paths, block, request.connector, card);
-  TRY_VOID(device.registry().add(*comm));
-  TRY(ours.comm, adapter.add(*comm));
-  comm->start(ours.comm);
-  device.peers().watch(comm->peer(), *comm);
-  if (listener.reply(comm->key(), bytes_of(ours)) != PostStatus::kPosted) return nullptr;  // the next call tries again
-  return comm;
+  auto& comm = static_cast<RecvComm&>(*listener.prepared());
+  const Card card = comm.card();
+  if (listener.reply(comm.key(), bytes_of(card)) != PostStatus::kPosted) return nullptr;  // the next call tries again
+  return std::unique_ptr<RecvComm>(static_cast<RecvComm*>(listener.prepared().release()));
 }
 
 void close(std::unique_ptr<SendComm> comm) noexcept {
