@@ -93,6 +93,12 @@ case_efa-rails() {
   passes -p 4 -e 2M
   says 'provider efa .* 1 device' "four NICs are one device"
 }
+# One of four NICs of each host dies after some writes: the collectives go on with right data.
+case_efa-failover() {
+  with_nics 4 --rails 4 --knobs 2:fail_after=60
+  passes -p 2 -e 4M
+  says 'WARN NET/Weft: rail efa_2-rdm to peer .* failed: .* Going on over 3 of 4 rails' "a NIC died in mid-run"
+}
 case_ll() { NCCL_PROTO=LL WEFT_LAB_CUDA_TRACE=2 passes -p 3 -e 256K && says 'AllReduce Sum f32 RING LL' "LL was used"; }
 case_tree() {
   NCCL_ALGO=allreduce:tree WEFT_LAB_CUDA_TRACE=2 passes -p 4 -e 2M all-reduce
