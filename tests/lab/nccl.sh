@@ -2,6 +2,7 @@
 # nccl.sh CASE: the real NCCL loads Weft and moves data between hosts that are processes of this machine. One case a
 # call; the functions named case_... are the cases. Needs WEFT_LAB_BUILD, a build folder, and WEFT_LAB_NCCL, where
 # build_nccl.sh put NCCL. Ends with 77 when something is not there.
+# shellcheck disable=SC2317 # the cases are called by name
 set -euo pipefail
 
 skip() {
