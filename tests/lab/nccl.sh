@@ -94,6 +94,13 @@ case_efa-rails() {
   passes -p 4 -e 2M
   says 'provider efa .* 1 device' "four NICs are one device"
 }
+# The NICs read and write GPU memory themselves: libfabric registers it with the emulated driver.
+case_efa-gpu-memory() {
+  with_nics 4 --rails 4
+  NCCL_NET_GDR_LEVEL=SYS passes -p 2 -e 4M
+  says 'device 0 is .* memory: host, GPU' "Weft serves GPU memory"
+  says 'GDR 1' "NCCL gave the NICs GPU memory"
+}
 # One of four NICs of each host dies after some writes: the collectives go on with right data.
 case_efa-failover() {
   with_nics 4 --rails 4 --knobs 2:fail_after=60
