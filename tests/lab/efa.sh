@@ -1,0 +1,105 @@
+#!/usr/bin/env bash
+# efa.sh CASE: weft-bench over emulated EFA NICs and libfabric's own efa provider, every rank a host of its own. One case
+# a call; the functions named case_... are the cases. Needs WEFT_LAB_BUILD, a build folder. Ends with 77 when something
+# is not there.
+set -euo pipefail
+
+skip() {
+  echo "skipped: $*"
+  # Where the lab is required, a test that is skipped has failed.
+  [[ -z ${WEFT_LAB_REQUIRED:-} ]] || exit 1
+  exit 77
+}
+die() {
+  cut -c1-400 "$log"
+  echo "FAILED: $*"
+  exit 1
+}
+
+: "${WEFT_LAB_BUILD:?the build folder}"
+lab=$(cd "$(dirname "${BASH_SOURCE[0]}")/../emulation" && pwd)
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+log=$scratch/log
+: >"$log"
+# Some of libfabric's providers write a backtrace into the working folder when a process dies.
+cd "$scratch"
+export NCCL_DEBUG=INFO
+unset WEFT_PROVIDER WEFT_INTERFACES WEFT_PROTOCOL
+
+# nics N KNOBS: what the run has. All N form one device.
+nics() {
+  local status=0
+  before=("$lab/weft-lab" --build "$WEFT_LAB_BUILD" --nics "$1" --rails "$1" --node-variable WEFT_BENCH_RANK
+    ${2:+--knobs "$2"} --)
+  "${before[@]}" true >"$log" 2>&1 || status=$?
+  ((status != 77)) || skip "$(tail -1 "$log")"
+  ((status == 0)) || die "weft-lab"
+}
+# bench ARGUMENT...: weft-bench; all it says goes to $log. Returns its status.
+bench() { "${before[@]}" "$WEFT_LAB_BUILD/bin/weft-bench" "$@" >"$log" 2>&1; }
+says() { grep -Eq -- "$1" "$log" || die "$2 (no line like: $1)"; }
+# is_right ARGUMENT...: every byte right, by RDMA writes.
+is_right() {
+  bench "$@" || die "weft-bench $*"
+  says 'Out of bounds values : 0 OK' "every byte is right"
+  says 'provider efa \(fabric efa-direct\), RDMA write protocol' "Weft wrote by RDMA"
+}
+# patterns RANKS: all three patterns, from 8 bytes on.
+patterns() {
+  is_right all-reduce --ranks "$1" -b 8 -e 16M -f 16 -n 2 -w 1 --timeout 100
+  is_right all-to-all --ranks "$1" -b 8 -e 16M -f 16 -n 2 -w 1 --timeout 100
+  is_right moe --ranks "$1" --tokens 64 -n 1 -w 0 --timeout 100
+}
+
+case_2-ranks-1-rail() { nics 1 && patterns 2; }
+case_2-ranks-8-rails() { nics 8 && patterns 2; }
+case_4-ranks-4-rails() { nics 4 && patterns 4; }
+case_8-ranks-2-rails() { nics 2 && patterns 8; }
+case_reorder-16() { nics 4 reorder=16 && patterns 4; }
+case_reorder-64-jitter() { nics 4 reorder=64,latency_us=20,jitter_us=50 && patterns 2; }
+case_deferred() { nics 4 defer=1 && patterns 2; }
+case_not-ready() { nics 2 rnr_ppm=20000 && patterns 2; }
+case_grouped() {
+  nics 4 reorder=16
+  is_right p2p --ranks 2 --sub-receives 8 -b 8 -e 1M -f 32 -n 50 --rounds 2 --connects 2 --timeout 100
+}
+case_messages() {
+  nics 1
+  WEFT_PROTOCOL=sendrecv bench all-to-all --ranks 4 -b 8 -e 4M -f 16 -n 2 -w 1 --timeout 100 || die "weft-bench"
+  says 'Out of bounds values : 0 OK' "every byte is right"
+  says 'provider efa .*send/receive protocol' "Weft sent messages"
+}
+# The third NIC of every host dies after some hundred operations, while data moves.
+case_nic-dies() {
+  local pattern
+  nics 4 2:fail_after=400
+  for pattern in all-reduce all-to-all; do
+    is_right "$pattern" --ranks 4 -b 1M -e 1M -n 200 -w 0 --timeout 60
+    says 'WARN NET/Weft: rail efa_2-rdm to peer .* failed: .* Going on over 3 of 4 rails' "a NIC died in mid-run"
+  done
+}
+# The lead NIC dies, which carries the control messages too.
+case_lead-nic-dies() {
+  nics 4 0:fail_after=400
+  is_right all-reduce --ranks 2 -b 1M -e 1M -n 300 -w 0 --timeout 60
+  says 'rail efa_0-rdm to peer .* failed: .* Going on over 3 of 4 rails' "the lead NIC died in mid-run"
+}
+# Some operations fail for no reason that lasts: paths go and come back.
+case_errors() {
+  nics 4 error_ppm=300
+  is_right all-to-all --ranks 2 -b 256K -e 256K -n 2000 -w 0 --timeout 60
+  says 'works again' "a path that failed came back"
+}
+# Without any NIC left every rank must end, and say why.
+case_all-nics-die() {
+  nics 2 fail_after=400
+  if bench all-reduce --ranks 2 -b 1M -e 1M -n 100000 -w 0 --timeout 30; then die "it cannot have ended well"; fi
+  says 'WARN NET/Weft: peer .* cannot be reached any more over any of 2 rails' "the reason"
+}
+
+declare -F "case_${1:-}" >/dev/null || {
+  echo "usage: efa.sh CASE, of: $(declare -F | sed -n 's/.* case_//p' | tr '\n' ' ')" >&2
+  exit 2
+}
+"case_$1"
