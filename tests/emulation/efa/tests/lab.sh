@@ -1,0 +1,141 @@
+#!/usr/bin/env bash
+# lab.sh CASE: programs that are not ours, and Weft's own, on emulated NICs. One case a call; the functions named case_...
+# are the cases. Needs WEFT_LAB_BUILD, a build folder. Ends with 77 when something is not there.
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+
+die() {
+  echo "FAILED: $*"
+  exit 1
+}
+
+: "${WEFT_LAB_BUILD:?the build folder}"
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+log=$scratch/log
+
+# lab ARGUMENT...: weft-lab; its output goes to $log. A missing part is a skip.
+lab() {
+  local status=0
+  "$here/../../weft-lab" --build "$WEFT_LAB_BUILD" "$@" >"$log" 2>&1 || status=$?
+  if ((status == 77)); then
+    echo "skipped: $(tail -1 "$log")"
+    exit 77
+  fi
+  return "$status"
+}
+passes() {
+  lab "$@" || {
+    tail -40 "$log"
+    die "weft-lab $*"
+  }
+}
+# says COUNT PATTERN: so many lines of the log match.
+says() {
+  (($(grep -cE -- "$2" "$log") == $1)) || {
+    cat "$log"
+    die "not $1 lines like $2"
+  }
+}
+
+# pair PROGRAM ARGUMENT...: one of libfabric's tests, server and client on two hosts. The client tries until the server
+# listens.
+pair() {
+  local port=$((20000 + $$ % 20000))
+  # shellcheck disable=SC2016 # for the shell inside
+  passes --nics 1 -- bash -c '
+    port=$1; shift
+    WEFT_LAB_NODE=0 "$@" -E="$port" & server=$!
+    until ss -ltn "sport = :$port" | grep -q LISTEN; do kill -0 $server || exit 1; sleep 0.1; done
+    WEFT_LAB_NODE=1 "$@" -E="$port" 127.0.0.1 || { kill $server; exit 1; }
+    wait $server
+    weft-efactl counters' bash "$port" "$@"
+  grep -E '^1m|^4k|^[01]:0' "$log" || true
+}
+
+# weft ARGUMENT...: weft-bench between hosts, all data right; its own options follow a lone +.
+weft() {
+  local lab_options=()
+  while [[ $1 != + ]]; do
+    lab_options+=("$1")
+    shift
+  done
+  shift
+  # shellcheck disable=SC2016 # for the shell inside
+  passes --nics 4 --node-variable WEFT_BENCH_RANK "${lab_options[@]}" -- \
+    bash -c 'weft-bench "$@" && weft-efactl counters' bash "$@" -b 8 -e 256K -f 8 -n 2 -w 1
+  says 1 'efa_0-rdm'
+  says 1 'Out of bounds values : 0 OK'
+}
+# counted COUNTER: some NIC counted something.
+counted() { grep -qE " $1=[1-9]" "$log" || die "$1 is 0 on all NICs: $(grep -E '^[0-9]+:' "$log")"; }
+
+case_devices() {
+  passes --nics 4 -- fi_info -p efa
+  says 8 'fabric: efa$'
+  says 4 'fabric: efa-direct$'
+  for nic in 0 1 2 3; do says 2 "domain: efa_$nic-rdm"; done
+}
+case_tagged-pingpong() { pair fi_rdm_tagged_pingpong -p efa -v -I 20; }
+case_pingpong-direct() { pair fi_rdm_pingpong -p efa -f efa-direct -v -I 20 -S 4096; }
+case_writedata() { pair fi_rma_bw -p efa -f efa -o writedata -v -I 20; }
+case_writedata-direct() {
+  pair fi_rma_bw -p efa -f efa-direct -o writedata -v -I 20
+  counted unsolicited
+}
+case_read-direct() {
+  pair fi_rma_bw -p efa -f efa-direct -o read -v -I 20
+  counted reads
+}
+case_datagram() { pair fi_dgram_pingpong -k -p efa -v -I 20 -S 1024; }
+
+case_all-reduce() { weft + all-reduce --ranks 3; }
+case_all-to-all() { weft --rails 4 + all-to-all --ranks 3; }
+case_rails() {
+  weft --rails 4 + all-reduce --ranks 2
+  says 8 '^[01]:[0-3] .* writes=[1-9]'
+}
+case_reorder() {
+  weft --rails 4 --knobs reorder=16 + all-reduce --ranks 3
+  counted reordered
+}
+case_jitter() {
+  weft --rails 2 --knobs reorder=64,latency_us=5,jitter_us=50 + all-to-all --ranks 2
+  counted reordered
+}
+case_defer() {
+  weft --rails 2 --knobs defer=1 + all-reduce --ranks 2
+  counted deferred
+}
+
+# PCI places are where hwloc looks, with their bridges above them.
+case_pci() {
+  # shellcheck disable=SC2016 # for the shell inside
+  passes --nics 2 --pci 0000:10:01.0/0000:11:00.0,0000:10:02.0/0000:12:00.0 --gpu-pci 0000:10:03.0/0000:13:00.0 \
+    --numa 0,0 -- bash -c '
+    fi_info -p efa -v | grep -E "bus_id|function_id|domain_id" | head -40
+    cd /dev/shm/weft-efa.$WEFT_LAB_EFA_DOMAIN.sysfs.0/sys
+    ls -d devices/pci0000:00/*/*:00.0
+    for device in 0000:10:01.0 0000:11:00.0 0000:13:00.0; do cat bus/pci/devices/$device/class; done'
+  says 3 '^devices/pci0000:00/0000:10:0[123].0/0000:1[123]:00.0$'
+  says 1 '^0x060400$'
+  says 1 '^0x020000$'
+  says 1 '^0x030200$'
+}
+
+# Left-overs of a killed run are gone after the next one.
+case_left-overs() {
+  # shellcheck disable=SC2016 # for the shell inside
+  lab --nics 1 -- bash -c 'fi_info -p efa >/dev/null && weft-efactl set 0:0 defer=1 && kill -KILL $PPID && kill -KILL $$' || true
+  compgen -G '/dev/shm/weft-efa.lab-*' >/dev/null || die "the killed run left nothing to clean"
+  local left
+  left=$(compgen -G '/dev/shm/weft-efa.lab-*' | sort)
+  passes --nics 1 -- true
+  for path in $left; do
+    owner=${path#/dev/shm/weft-efa.lab-}
+    [[ -e /proc/${owner%%.*} || ! -e $path ]] || die "$path is still there"
+  done
+}
+
+if (($# != 1)) || [[ $(type -t "case_${1:-}") != function ]]; then die "usage: lab.sh CASE"; fi
+"case_$1"
