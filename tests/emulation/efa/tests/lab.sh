@@ -89,7 +89,7 @@ case_datagram() { pair fi_dgram_pingpong -k -p efa -v -I 20 -S 1024; }
 
 case_order() { suite Order; }
 case_failure() { suite Failure; }
-case_blackhole() { suite Blackhole; }
+case_direct() { suite Direct; }
 case_peer() { suite Peer; }
 case_dma-buf() { suite DmaBuf; }
 
