@@ -50,7 +50,8 @@ pair() {
   passes --nics 1 -- bash -c '
     port=$1; shift
     WEFT_LAB_NODE=0 "$@" -E="$port" & server=$!
-    until ss -ltn "sport = :$port" | grep -q LISTEN; do kill -0 $server || exit 1; sleep 0.1; done
+    listens=$(printf ":%04X 00000000:0000 0A" "$port")
+    until grep -q "$listens" /proc/net/tcp; do kill -0 $server || exit 1; sleep 0.1; done
     WEFT_LAB_NODE=1 "$@" -E="$port" 127.0.0.1 || { kill $server; exit 1; }
     wait $server
     weft-efactl counters' bash "$port" "$@"
