@@ -55,6 +55,24 @@ ncclResult_t receive(RecvComm& comm, int n, void** data, const std::size_t* size
   return translate(status, comm, posted, request);
 }
 
+// Out of line, so that neither transport pays for the other's registers.
+
+[[gnu::noinline]] ncclResult_t send_rdma(rdma::SendComm& comm, const void* data, std::size_t size, int tag,
+                                         void* mhandle, void** request) noexcept {
+  if (!covers(mhandle, data, size)) [[unlikely]]
+    return refuse_memory("isend");
+  return send<rdma::SendComm, rdma::Request>(comm, data, size, tag, mhandle, request);
+}
+
+[[gnu::noinline]] ncclResult_t receive_rdma(rdma::RecvComm& comm, int n, void** data, const std::size_t* sizes,
+                                            const int* tags, void** mhandles, bool optional, void** request) noexcept {
+  for (int i = 0; i < n; ++i) {
+    if (!covers(mhandles != nullptr ? mhandles[i] : nullptr, data[i], sizes[i])) [[unlikely]]
+      return refuse_memory("irecv");
+  }
+  return receive<rdma::RecvComm, rdma::Request>(comm, n, data, sizes, tags, mhandles, optional, request);
+}
+
 template <class RecvComm, class Request>
 ncclResult_t flush(RecvComm& comm, int n, const int* sizes, void** mhandles, void** request) noexcept {
   Request* posted = nullptr;
@@ -79,10 +97,8 @@ ncclResult_t isend(void* send_comm, void* data, std::size_t size, int tag, void*
   if (auto* const comm = from_handle<sendrecv::SendComm>(send_comm)) {
     return send<sendrecv::SendComm, sendrecv::Request>(*comm, data, size, tag, mhandle, request);
   }
-  if (auto* const comm = from_handle<rdma::SendComm>(send_comm)) [[likely]] {
-    if (!covers(mhandle, data, size)) [[unlikely]]
-      return refuse_memory("isend");
-    return send<rdma::SendComm, rdma::Request>(*comm, data, size, tag, mhandle, request);
+  if (auto* const comm = from_handle<rdma::SendComm>(send_comm)) {
+    return send_rdma(*comm, data, size, tag, mhandle, request);
   }
   return refuse("isend", Code::kArgument, "the communicator is null or no sending one");
 }
@@ -111,12 +127,8 @@ ncclResult_t irecv(void* recv_comm, int n, void** data, std::size_t* sizes, int*
   if (auto* const comm = from_handle<sendrecv::RecvComm>(recv_comm)) {
     return receive<sendrecv::RecvComm, sendrecv::Request>(*comm, n, data, sizes, tags, mhandles, optional, request);
   }
-  if (auto* const comm = from_handle<rdma::RecvComm>(recv_comm)) [[likely]] {
-    for (int i = 0; i < n; ++i) {
-      if (!covers(mhandles != nullptr ? mhandles[i] : nullptr, data[i], sizes[i])) [[unlikely]]
-        return refuse_memory("irecv");
-    }
-    return receive<rdma::RecvComm, rdma::Request>(*comm, n, data, sizes, tags, mhandles, optional, request);
+  if (auto* const comm = from_handle<rdma::RecvComm>(recv_comm)) {
+    return receive_rdma(*comm, n, data, sizes, tags, mhandles, optional, request);
   }
   return refuse("irecv", Code::kArgument, "the communicator is null or no receiving one");
 }
@@ -142,23 +154,19 @@ ncclResult_t iflush(void* recv_comm, int n, void** data, int* sizes, void** mhan
 ncclResult_t test(void* request, int* done, int* sizes) noexcept {
   if (done == nullptr) [[unlikely]]
     return refuse("test", Code::kArgument, "done is null");
-  TestStatus status = TestStatus::kPending;
-  const Error* error = nullptr;
   if (auto* const posted = from_handle<sendrecv::Request>(request)) {
-    status = sendrecv::test(*posted, sizes);
-    if (status == TestStatus::kFailed) [[unlikely]]
-      error = &sendrecv::error_of(*posted);
-  } else if (auto* const posted = from_handle<rdma::Request>(request)) [[likely]] {
-    status = rdma::test(*posted, sizes);
-    if (status == TestStatus::kFailed) [[unlikely]]
-      error = &rdma::error_of(*posted);
-  } else {
-    *done = 0;
-    return refuse("test", Code::kArgument, "the request is null or not one of Weft's");
+    const TestStatus status = sendrecv::test(*posted, sizes);
+    *done = status == TestStatus::kDone ? 1 : 0;
+    // A failure has been logged where its cause was known.
+    return status != TestStatus::kFailed ? nccl::ncclSuccess : to_nccl(sendrecv::error_of(*posted).code);
   }
-  *done = status == TestStatus::kDone ? 1 : 0;
-  // Logged where its cause was known.
-  return error == nullptr ? nccl::ncclSuccess : to_nccl(error->code);
+  if (auto* const posted = from_handle<rdma::Request>(request)) {
+    const TestStatus status = rdma::test(*posted, sizes);
+    *done = status == TestStatus::kDone ? 1 : 0;
+    return status != TestStatus::kFailed ? nccl::ncclSuccess : to_nccl(rdma::error_of(*posted).code);
+  }
+  *done = 0;
+  return refuse("test", Code::kArgument, "the request is null or not one of Weft's");
 }
 
 }  // namespace weft::plugin

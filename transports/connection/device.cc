@@ -49,6 +49,7 @@ std::string local_host_name() {
 Device::Device(const DeviceOptions& options, std::vector<std::unique_ptr<Rail>> rails)
     : options_(options),
       rails_(std::move(rails)),
+      lead_(rails_.front().get()),
       peers_(rail().addresses()),
       memory_(domains(), options.mr_cache, options.cuda, options.memory_access) {}
 

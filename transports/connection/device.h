@@ -71,7 +71,7 @@ class Device {
   SpinLock& lock() noexcept { return lock_; }
 
   /// The lead rail.
-  Rail& rail() noexcept { return *rails_.front(); }
+  Rail& rail() noexcept { return *lead_; }
   std::span<const std::unique_ptr<Rail>> rails() noexcept { return rails_; }
   std::vector<const fabric::Domain*> domains() const;
   PeerTable& peers() noexcept { return peers_; }
@@ -111,6 +111,7 @@ class Device {
   DeviceProperties properties_;
   SpinLock lock_;
   std::vector<std::unique_ptr<Rail>> rails_;
+  Rail* lead_;  ///< the first: the data path has no instruction to spare
   std::vector<std::byte> address_;
   Registry registry_;
   PeerTable peers_;

@@ -5,6 +5,7 @@
 
 #include "transports/rdma/adapter.h"
 #include "transports/rdma/efa_status.h"
+#include "transports/rdma/stripes.h"
 #include "weft/log.h"
 
 namespace weft::rdma {
@@ -53,10 +54,8 @@ bool Paths::uses(std::uint8_t local, fi_addr_t address) const noexcept {
 
 std::uint8_t Paths::pick(std::uint32_t turn) const noexcept {
   if (!confirmed_ && is_up(0)) return 0;
-  std::uint32_t skip = turn % static_cast<std::uint32_t>(std::popcount(up_));
-  std::uint8_t path = 0;
-  while (!is_up(path) || skip-- > 0) ++path;
-  return path;
+  const auto count = static_cast<std::uint32_t>(std::popcount(up_));
+  return nth_path(up_, count == 1 ? 0 : turn % count);
 }
 
 void Paths::path_failed(std::size_t path, const fabric::CompletionError& error) noexcept {

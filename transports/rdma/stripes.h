@@ -36,6 +36,13 @@ struct StripePlan {
   }
 };
 
+/// The `n`-th of the paths that are up; there must be more than `n`.
+constexpr std::uint8_t nth_path(std::uint8_t up, std::uint32_t n) noexcept {
+  unsigned rest = up;
+  while (n-- > 0) rest &= rest - 1;
+  return static_cast<std::uint8_t>(std::countr_zero(rest));
+}
+
 /// Every byte in exactly one stripe, in order; every stripe but the last a multiple of kStripeAlignment; no two stripes
 /// on one path; none on a path that is down (`up`: bit i for path i). Short messages take one path, the `turn`-th of
 /// those that are up, counted round and round, so that successive ones spread. An empty message is one empty stripe.
@@ -45,14 +52,19 @@ constexpr StripePlan plan_stripes(std::size_t size, std::uint8_t up, std::uint32
   StripePlan plan;
   const auto paths = static_cast<std::uint32_t>(std::popcount(up));
   if (paths == 0) return plan;
+  if (size < 2 * kMinStripeBytes) [[likely]] {
+    plan.count = 1;
+    plan.each = static_cast<std::uint32_t>(size);
+    plan.paths[0] = nth_path(up, paths == 1 ? 0 : turn % paths);
+    return plan;
+  }
   std::size_t wanted = size / kMinStripeBytes;
-  if (wanted < 1) wanted = 1;
   if (wanted > paths) wanted = paths;
   if (wanted > most) wanted = most;
   std::size_t each = (size + wanted - 1) / wanted;
   each = (each + kStripeAlignment - 1) / kStripeAlignment * kStripeAlignment;
   plan.each = static_cast<std::uint32_t>(each);
-  plan.count = static_cast<std::uint8_t>(size == 0 ? 1 : (size + each - 1) / each);
+  plan.count = static_cast<std::uint8_t>((size + each - 1) / each);
 
   std::uint32_t skip = turn % paths;
   std::uint8_t path = 0;
