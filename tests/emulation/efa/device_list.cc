@@ -60,7 +60,7 @@ WEFT_VERBS ibv_device** ibv_get_device_list(int* count) {
   return list;
 }
 
-WEFT_VERBS void ibv_free_device_list(ibv_device** list) { free(list); }
+WEFT_VERBS void ibv_free_device_list(ibv_device** list) { free(static_cast<void*>(list)); }
 WEFT_VERBS const char* ibv_get_device_name(ibv_device* device) { return device->name; }
 WEFT_VERBS int ibv_fork_init(void) { return 0; }
 WEFT_VERBS ibv_fork_status ibv_is_fork_initialized(void) { return IBV_FORK_UNNEEDED; }

@@ -53,22 +53,12 @@ void SharedDevice::reap_dead() {
 }
 
 Gid gid_of(uint32_t node, uint32_t nic) {
-  return {0xfe,
-          0x80,
-          0,
-          0,
-          0,
-          0,
-          0,
-          0,
-          0xef,
-          0xae,
-          0,
-          0,
-          uint8_t(node >> 8),
-          uint8_t(node),
-          uint8_t(nic >> 8),
-          uint8_t(nic + 1)};
+  Gid gid{0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0xef, 0xae};
+  gid[12] = static_cast<uint8_t>(node >> 8);
+  gid[13] = static_cast<uint8_t>(node);
+  gid[14] = static_cast<uint8_t>((nic + 1) >> 8);
+  gid[15] = static_cast<uint8_t>(nic + 1);
+  return gid;
 }
 
 std::string hex(const Gid& gid) {

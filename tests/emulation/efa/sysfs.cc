@@ -115,10 +115,8 @@ void write_sysfs() {
     link(device, infiniband / "device");
     link(infiniband, infiniband_folder(name));
   }
-  for (size_t i = 0; i < host.gpu_pci.size(); ++i) {
-    // Guess: the ids of an H200.
-    put_place(host.gpu_pci[i], {kGpuClass, "0x10de", "0x2335", 0});
-  }
+  // Guess: the ids of an H200.
+  for (const std::string& place : host.gpu_pci) put_place(place, {kGpuClass, "0x10de", "0x2335", 0});
 }
 
 }  // namespace weft::emulation::efa
