@@ -90,6 +90,7 @@ run_benchmarks() {
 # The software that runs on emulated NICs and GPUs: built once a machine. Without it the tests that need it are skipped.
 prepare_lab() {
   local script status
+  export WEFT_LAB_CACHE=${WEFT_LAB_CACHE:-${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/weft-lab}
   for script in build_libfabric build_nccl; do
     say "the lab: $script.sh"
     status=0
