@@ -11,7 +11,8 @@
 namespace weft::rdma {
 namespace {
 
-constexpr std::chrono::milliseconds kFirstProbe{500};
+/// Soon, because an operation may fail for a reason that does not last; a NIC that is down costs a write now and then.
+constexpr std::chrono::milliseconds kFirstProbe{20};
 constexpr std::chrono::seconds kLongestBackoff{30};
 
 }  // namespace
