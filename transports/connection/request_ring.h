@@ -19,12 +19,12 @@ enum class RequestState : std::uint8_t {
 
 /// A fixed ring of requests, filled strictly in order: a slot still in use stops it. The transports' proofs rely on
 /// that.
-template <class T, std::size_t N>
+template <class T, std::size_t kSlots>
 class RequestRing {
  public:
   explicit RequestRing(Comm& comm) noexcept {
     T* following = &slots_.front();
-    for (std::size_t i = N; i-- > 0; following = &slots_[i]) {
+    for (std::size_t i = kSlots; i-- > 0; following = &slots_[i]) {
       slots_[i].comm = &comm;
       slots_[i].following = following;
     }
@@ -37,10 +37,10 @@ class RequestRing {
   T* next() noexcept { return next_->state == RequestState::kFree ? next_ : nullptr; }
   void commit() noexcept { next_ = next_->following; }
 
-  std::array<T, N>& slots() noexcept { return slots_; }
+  std::array<T, kSlots>& slots() noexcept { return slots_; }
 
  private:
-  std::array<T, N> slots_;
+  std::array<T, kSlots> slots_;
   T* next_ = slots_.data();
 };
 
