@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <filesystem>
 #include <functional>
 #include <thread>
 
@@ -19,7 +20,9 @@ std::vector<std::string> fault(const char* rank, const char* what) {
 }
 
 /// A word in the command line by which the processes of this test can be found.
-std::string marker() { return "/tmp/weft-bench-marker-" + std::to_string(getpid()); }
+std::string marker() {
+  return (std::filesystem::temp_directory_path() / ("weft-bench-marker-" + std::to_string(getpid()))).string();
+}
 
 bool wait_until(const std::function<bool()>& condition) {
   const auto deadline = Clock::now() + 10s;

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
 #include <string>
 #include <thread>
 #include <vector>
@@ -67,7 +68,8 @@ INSTANTIATE_TEST_SUITE_P(Patterns, WeftPatternTest, testing::Values("all-reduce"
 
 TEST(WeftFailureTest, AKilledRankEndsTheOthersWhichNameIt) {
   // The flag is given only to find the processes.
-  const std::string marker = "/tmp/weft-bench-killed-" + std::to_string(getpid());
+  const std::string marker =
+      (std::filesystem::temp_directory_path() / ("weft-bench-killed-" + std::to_string(getpid()))).string();
   Program program({"all-reduce", "--ranks", "4", "-b", "1M", "-e", "1M", "-n", "1000000", "--json", marker},
                   {"WEFT_PROVIDER=tcp;ofi_rxm", "WEFT_INTERFACES=lo", "NCCL_DEBUG=WARN"});
   std::vector<pid_t> ranks;
