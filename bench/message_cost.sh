@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# message_cost.sh [PLUGIN [BYTES]]: user-space instructions that a plugin spends on one message (8 bytes), both ends together
-# (irecv, isend and the tests of both; receive posted first), by callgrind. What libfabric and libc spend is not
+# message_cost.sh [PLUGIN [BYTES]]: user-space instructions that a plugin spends on one message (8 bytes), both ends
+# together (irecv, isend and the tests of both; receive posted first), by callgrind. What libfabric and libc spend is not
 # counted. Repeatable for the same binaries, whatever else the machine is doing.
 set -euo pipefail
 here=$(cd "$(dirname "$0")/.." && pwd)
@@ -14,14 +14,27 @@ trap 'rm -rf "$work"' EXIT
 valgrind --tool=callgrind --callgrind-out-file="$work/out" --collect-atstart=no \
   --toggle-collect=weft_counted_messages "$build/bin/weft-message-cost" "$plugin" "$messages" "$bytes" > "$work/log" 2>&1 ||
   { cat "$work/log" >&2; exit 1; }
-# Self cost of every function, with its object in brackets: add up those of the plugin.
-callgrind_annotate --threshold=100 --show=Ir "$work/out" > "$work/table"
+# The self cost of every function of the plugin, from callgrind's own file (callgrind_annotate leaves the object's name
+# out for some). Names are given once, with a number in brackets; the line after "calls=" is what the callee cost.
 awk -v object="$(basename "$plugin")" -v messages="$messages" -v bytes="$bytes" '
-  index($0, "[") && index($0, object "]") {
-    gsub(",", "", $1); total += $1
-    name = $0; sub(/^[^:]*:/, "", name); sub(/ \[.*/, "", name); printf "%8.1f  %s\n", $1 / messages, name
+  function name_of(table, text,   number) {
+    number = text; sub(/\).*/, ")", number)
+    if (text != number) table[number] = substr(text, length(number) + 2)
+    return number
   }
+  /^c?ob=/ { number = name_of(objects, substr($0, index($0, "=") + 1)); if ($0 ~ /^ob/) in_object = number; next }
+  /^c?fn=/ { number = name_of(functions, substr($0, index($0, "=") + 1)); if ($0 ~ /^fn/) in_function = number; next }
+  /^calls=/ { getline; next }
+  /^[-+*0-9]/ { cost[in_object, in_function] += $2 }
   END {
+    for (key in cost) {
+      split(key, part, SUBSEP)
+      file = objects[part[1]]; sub(/.*\//, "", file)
+      if (file != object) continue
+      total += cost[key]
+      printf "%8.1f  %s\n", cost[key] / messages, functions[part[2]] | "sort -rn"
+    }
+    close("sort -rn")
     if (total == 0) { print "message_cost.sh: no instruction of " object " was counted" > "/dev/stderr"; exit 1 }
     printf "%8.1f  instructions per message of %d bytes in %s, both ends together\n", total / messages, bytes, object
-  }' "$work/table"
+  }' "$work/out"
