@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <numeric>
@@ -20,30 +21,50 @@ namespace {
 
 constexpr uint32_t kGlobalRouteHeader = 40;  // room for it leads every receive of a datagram queue pair
 
-using Parts = std::vector<iovec>;
+// Pieces of memory in order; no allocation, because every work request has two of them.
+class Parts {
+ public:
+  Parts() = default;
+  explicit Parts(iovec part) { push_back(part); }
 
-void skip(Parts* parts, size_t bytes) {
-  while (bytes != 0 && !parts->empty()) {
-    iovec& first = parts->front();
-    const size_t some = std::min(bytes, first.iov_len);
-    first.iov_base = static_cast<char*>(first.iov_base) + some;
-    first.iov_len -= some;
-    bytes -= some;
-    if (first.iov_len == 0) parts->erase(parts->begin());
+  void push_back(iovec part) { parts_[end_++] = part; }
+  const iovec* data() const { return parts_.data() + begin_; }
+  size_t size() const { return end_ - begin_; }
+  bool empty() const { return size() == 0; }
+  const iovec& front() const { return parts_[begin_]; }
+
+  size_t bytes() const {
+    size_t sum = 0;
+    for (size_t i = begin_; i < end_; ++i) sum += parts_[i].iov_len;
+    return sum;
   }
-}
+
+  void skip(size_t bytes) {
+    while (bytes != 0 && !empty()) {
+      iovec& first = parts_[begin_];
+      const size_t some = std::min(bytes, first.iov_len);
+      first.iov_base = static_cast<char*>(first.iov_base) + some;
+      first.iov_len -= some;
+      bytes -= some;
+      if (first.iov_len == 0) ++begin_;
+    }
+  }
+
+ private:
+  std::array<iovec, kMaxSegments> parts_;
+  size_t begin_ = 0, end_ = 0;
+};
 
 // Between memory of this process and of another: 0 or an errno.
 int copy(pid_t pid, Parts local, Parts remote, bool is_write) {
-  size_t left = 0;
-  for (const iovec& part : local) left += part.iov_len;
+  size_t left = local.bytes();
   while (left != 0) {
     const ssize_t moved = is_write ? process_vm_writev(pid, local.data(), local.size(), remote.data(), remote.size(), 0)
                                    : process_vm_readv(pid, local.data(), local.size(), remote.data(), remote.size(), 0);
     if (moved <= 0) return moved < 0 ? errno : EFAULT;
     left -= static_cast<size_t>(moved);
-    skip(&local, static_cast<size_t>(moved));
-    skip(&remote, static_cast<size_t>(moved));
+    local.skip(static_cast<size_t>(moved));
+    remote.skip(static_cast<size_t>(moved));
   }
   return 0;
 }
@@ -164,7 +185,7 @@ class Delivery {
     }
     if (pair_.datagram != 0) {
       const bool holds_header = !remote_.empty() && remote_.front().iov_len >= kGlobalRouteHeader;
-      if (holds_header) skip(&remote_, kGlobalRouteHeader);
+      if (holds_header) remote_.skip(kGlobalRouteHeader);
       room = holds_header ? room - kGlobalRouteHeader : 0;
       arrival_.length += kGlobalRouteHeader;
     }
@@ -194,8 +215,8 @@ class Delivery {
     own_.counters.shuffled++;
     for (const size_t index : packets) {
       const size_t offset = index * packet, size = std::min<size_t>(packet, operation_.length - offset);
-      const int error = copy(pair_.pid, {{static_cast<char*>(local_[0].iov_base) + offset, size}},
-                             {{static_cast<char*>(remote_[0].iov_base) + offset, size}}, true);
+      const int error = copy(pair_.pid, Parts({static_cast<char*>(local_.front().iov_base) + offset, size}),
+                             Parts({static_cast<char*>(remote_.front().iov_base) + offset, size}), true);
       if (error != 0) return error;
     }
     return 0;

@@ -3,6 +3,7 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <unordered_map>
 
 #include "tests/emulation/efa/settings.h"
 
@@ -12,7 +13,7 @@ namespace {
 struct Mappings {
   std::mutex mutex;
   std::map<Gid, SharedDevice*> devices;
-  std::map<std::string, void*> queues;
+  std::unordered_map<uint64_t, void*> receives, completions;  // by id
 };
 
 // Never destroyed: the wire thread outlives main().
@@ -21,14 +22,14 @@ Mappings& mappings() {
   return all;
 }
 
-void* queue(const char* kind, uint64_t id) {
-  const std::string name = kind + std::to_string(id);
-  Mappings& known = mappings();
-  const std::lock_guard guard(known.mutex);
-  if (const auto found = known.queues.find(name); found != known.queues.end()) return found->second;
-  void* mapped = map_shared(name, 0, false);
-  if (mapped != nullptr) known.queues[name] = mapped;
-  return mapped;
+// Looked up for every arrival.
+template <class Queue>
+Queue* find_or_map(std::unordered_map<uint64_t, void*>& known, const char* kind, uint64_t id) {
+  const std::lock_guard guard(mappings().mutex);
+  if (const auto found = known.find(id); found != known.end()) return static_cast<Queue*>(found->second);
+  void* mapped = map_shared(kind + std::to_string(id), 0, false);
+  if (mapped != nullptr) known[id] = mapped;
+  return static_cast<Queue*>(mapped);
 }
 
 SharedDevice* device(const Gid& gid, bool create) {
@@ -53,7 +54,7 @@ SharedDevice* open_own_device(const Gid& gid) {
   return own;
 }
 
-ReceiveQueue* peer_receives(uint64_t id) { return static_cast<ReceiveQueue*>(queue("r", id)); }
-CompletionRing* peer_completions(uint64_t id) { return static_cast<CompletionRing*>(queue("c", id)); }
+ReceiveQueue* peer_receives(uint64_t id) { return find_or_map<ReceiveQueue>(mappings().receives, "r", id); }
+CompletionRing* peer_completions(uint64_t id) { return find_or_map<CompletionRing>(mappings().completions, "c", id); }
 
 }  // namespace weft::emulation::efa
