@@ -1,4 +1,4 @@
-// Properties of the striping, over many sizes, paths and turns.
+// Properties of the striping, over many sizes, paths and starts.
 #include "transports/rdma/stripes.h"
 
 #include <gtest/gtest.h>
@@ -27,9 +27,9 @@ class StripesTest : public testing::TestWithParam<int> {};
 TEST_P(StripesTest, EveryByteTravelsOnceOnAPathThatIsUp) {
   const auto up = static_cast<std::uint8_t>(GetParam());
   for (const std::size_t size : sizes()) {
-    for (std::uint32_t turn = 0; turn < 9; ++turn) {
-      SCOPED_TRACE(testing::Message() << size << " bytes, turn " << turn);
-      const StripePlan plan = plan_stripes(size, up, turn);
+    for (std::uint8_t last = 0; last < kMaxRails; ++last) {
+      SCOPED_TRACE(testing::Message() << size << " bytes, last " << int{last});
+      const StripePlan plan = plan_stripes(size, up, last);
       ASSERT_GE(plan.count, 1);
       ASSERT_LE(plan.count, std::popcount(up));
       std::size_t next = 0;
@@ -65,9 +65,10 @@ TEST_P(StripesTest, StripesAreNoShorterThanPaysAndAboutEqual) {
 TEST_P(StripesTest, SuccessiveShortMessagesTakeAllPathsInTurn) {
   const auto up = static_cast<std::uint8_t>(GetParam());
   std::uint8_t used = 0;
-  const int paths = std::popcount(up);
-  for (int turn = 0; turn < paths; ++turn) {
-    used |= static_cast<std::uint8_t>(1U << plan_stripes(8, up, static_cast<std::uint32_t>(turn)).paths[0]);
+  std::uint8_t last = kMaxRails - 1;
+  for (int i = 0; i < std::popcount(up); ++i) {
+    last = plan_stripes(8, up, last).paths[0];
+    used |= static_cast<std::uint8_t>(1U << last);
   }
   EXPECT_EQ(used, up);
 }

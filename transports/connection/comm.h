@@ -47,7 +47,7 @@ class Comm : public Addressable {
   }
 
   /// The provider took, or gave back, an operation of this communicator.
-  void operation_posted() noexcept { ++posted_; }
+  void operation_posted(std::uint64_t count = 1) noexcept { posted_ += count; }
   void operation_ended() noexcept { ++ended_; }
 
   /// An operation failed: decides whether the peer, the communicator or nobody is to blame.

@@ -42,6 +42,8 @@ Result<RailRegions> RailRegions::open(std::span<const fabric::Domain* const> dom
   rails.regions.reserve(domains.size());
   for (const fabric::Domain* domain : domains) {
     TRY(auto region, fabric::MemoryRegion::open(*domain, request, access));
+    rails.keys[rails.regions.size()] = static_cast<std::uint32_t>(region.key());
+    rails.descriptors[rails.regions.size()] = region.descriptor();
     rails.regions.push_back(std::move(region));
   }
   return rails;

@@ -1,6 +1,7 @@
 // Live memory registrations of one device, shared by everybody who registers the same memory.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -24,6 +25,9 @@ inline constexpr std::size_t kMaxRails = 8;
 /// A registration on the device's rails, one region each, in their order.
 struct RailRegions {
   std::vector<fabric::MemoryRegion> regions;
+  // The same regions' remote keys (their low 32 bits) and descriptors, side by side for the data path.
+  std::array<std::uint32_t, kMaxRails> keys{};
+  std::array<void*, kMaxRails> descriptors{};
 
   /// Registers on every domain; an error of any is everybody's.
   static Result<RailRegions> open(std::span<const fabric::Domain* const> domains, const fabric::MemoryRequest& request,

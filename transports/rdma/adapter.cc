@@ -51,8 +51,8 @@ Card Adapter::card(const BlockRef& block) const {
       card.address_size = static_cast<std::uint8_t>(address->size());
       std::memcpy(card.rail[i].address, address->data(), address->size());
     }
-    card.rail[i].block_key = static_cast<std::uint32_t>(block.slab->rails.regions[i].key());
-    card.rail[i].scratch_key = scratch_key(i);
+    card.rail[i].block_key = block.slab->rails.keys[i];
+    card.rail[i].scratch_key = scratch_keys()[i];
   }
   return card;
 }
@@ -98,7 +98,14 @@ Result<std::uint16_t> Adapter::add(RecvComm& comm) {
               "all " + std::to_string(kMaxComms) + " receiving communicators of " + device_.name() + " are in use");
 }
 
+void Adapter::write(RecvRequest& request) noexcept { static_cast<RecvComm*>(request.comm)->catch_up(request); }
+
+void Adapter::forget_held(const RecvComm& comm) noexcept {
+  if (held_ != nullptr && held_->comm == &comm) held_ = nullptr;
+}
+
 void Adapter::progress() noexcept {
+  write_held();
   for (Lane& lane : lanes_) {
     fabric::Completion batch[kCompletionBatch];
     const ssize_t count = lane.rail().completions().read(batch);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "transports/connection/device.h"
@@ -17,6 +18,7 @@
 namespace weft::rdma {
 
 class RecvComm;
+struct RecvRequest;
 
 /// Entries asked for in each completion queue. Nothing may overrun it: EFA does not say so when it happens. It holds
 /// what our own operations leave (kLaneDepth), the control channel's (its receives and sends), and what peers' writes
@@ -48,11 +50,10 @@ class Adapter final : public Device::Part {
 
   /// kScratchBytes of registered memory that nobody reads.
   std::byte* scratch() const noexcept { return reinterpret_cast<std::byte*>(scratch_.block); }
-  void* scratch_descriptor(std::size_t lane) const noexcept { return scratch_.slab->rails.regions[lane].descriptor(); }
+  void* scratch_descriptor(std::size_t lane) const noexcept { return scratch_.slab->rails.descriptors[lane]; }
   std::uint64_t scratch_address() const noexcept { return scratch_.remote_address(virtual_addresses_); }
-  std::uint32_t scratch_key(std::size_t lane) const noexcept {
-    return static_cast<std::uint32_t>(scratch_.slab->rails.regions[lane].key());
-  }
+  /// Per lane.
+  const std::array<std::uint32_t, kMaxRails>& scratch_keys() const noexcept { return scratch_.slab->rails.keys; }
 
   /// This side of a connection, for the peer.
   Card card(const BlockRef& block) const;
@@ -77,7 +78,19 @@ class Adapter final : public Device::Part {
   }
   void settle(std::size_t buffers) noexcept { granted_ -= buffers; }
 
-  /// Reads every rail's queue once and tells the owners.
+  /// The clear-to-send of the youngest receive waits here for the next call: where that is a send, the data goes first,
+  /// for which the peer has been waiting longer. The one held before is written.
+  void hold_back(RecvRequest& request) noexcept {
+    write_held();
+    held_ = &request;
+  }
+  void write_held() noexcept {
+    if (held_ != nullptr) write(*std::exchange(held_, nullptr));
+  }
+  /// A communicator's requests are about to go.
+  void forget_held(const RecvComm& comm) noexcept;
+
+  /// Writes the clear-to-send held back, reads every rail's queue once and tells the owners.
   void progress() noexcept;
 
   /// Arrivals that fit nothing: late, repeated or forged. For statistics and tests.
@@ -87,6 +100,7 @@ class Adapter final : public Device::Part {
  private:
   explicit Adapter(Device& device);
 
+  static void write(RecvRequest& request) noexcept;
   void complete(Lane& lane, const fabric::Completion& completion) noexcept;
   void arrived(std::uint32_t immediate, std::size_t bytes) noexcept;
   [[gnu::cold, gnu::noinline]] void read_errors(Lane& lane, ssize_t rc) noexcept;
@@ -100,6 +114,7 @@ class Adapter final : public Device::Part {
   std::vector<RecvComm*> receivers_;
   std::uint16_t next_number_ = 0;
   std::size_t granted_ = 0;
+  RecvRequest* held_ = nullptr;
   std::uint64_t stray_ = 0;
   std::vector<std::unique_ptr<Paths>> paths_;
 };

@@ -34,7 +34,7 @@ class Connection : public Comm {
   Card card() const { return adapter_.card(block_); }
   Lane& lane(const Path& path) const noexcept { return adapter_.lanes()[path.local]; }
   Block& block() const noexcept { return *block_.block; }
-  void* descriptor(const Path& path) const noexcept { return block_.slab->rails.regions[path.local].descriptor(); }
+  void* descriptor(const Path& path) const noexcept { return block_.slab->rails.descriptors[path.local]; }
   void look_for_peer(Clock::time_point now) noexcept override { paths_->look(now); }
 
  private:

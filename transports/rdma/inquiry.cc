@@ -83,7 +83,7 @@ void SendComm::look_at_entry(SendRequest& request, Clock::time_point now) noexce
 
 bool SendComm::post_inquiry(SendRequest& request) noexcept {
   if (paths().up() == 0) return false;
-  const std::uint8_t index = paths().pick(turn_++);
+  const std::uint8_t index = last_path_ = paths().pick(last_path_);
   const Path& path = paths()[index];
   Lane& lane = this->lane(path);
   fabric::Operation* operation = lane.take(fabric::OperationKind::kInquiry, index, this);
@@ -138,7 +138,7 @@ void SendComm::send_anew(SendRequest& request, std::uint8_t generation) noexcept
   request.generation = generation;
   request.in_doubt = false;
   request.posted = 0;
-  request.plan = plan(request.size);
+  plan(request);
   post(request);
 }
 

@@ -1,6 +1,7 @@
 // What the receiver writes into the sender's memory: for each message, where it may go.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -37,9 +38,9 @@ struct alignas(64) ClearToSend {
   std::uint8_t generation = 0;
   EntryState state = EntryState::kOpen;
   std::uint8_t reserved = 0;
-  std::uint64_t address = 0;           ///< of the buffer, as the receiver's provider wants it
-  std::uint32_t keys[kMaxRails] = {};  ///< of its registration, per rail of the receiver
-  std::uint32_t size = 0;              ///< bytes
+  std::uint64_t address = 0;                    ///< of the buffer, as the receiver's provider wants it
+  std::array<std::uint32_t, kMaxRails> keys{};  ///< of its registration, per rail of the receiver
+  std::uint32_t size = 0;                       ///< bytes
   std::int32_t tag = 0;
   std::uint32_t cookie = 0;  ///< the sender's own, so that a write meant for a predecessor is not believed
   std::uint32_t seal = 0;

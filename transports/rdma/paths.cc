@@ -53,12 +53,6 @@ bool Paths::uses(std::uint8_t local, fi_addr_t address) const noexcept {
                      [&](const Path& path) { return path.local == local && path.address == address; });
 }
 
-std::uint8_t Paths::pick(std::uint32_t turn) const noexcept {
-  if (!confirmed_ && is_up(0)) return 0;
-  const auto count = static_cast<std::uint32_t>(std::popcount(up_));
-  return nth_path(up_, count == 1 ? 0 : turn % count);
-}
-
 void Paths::path_failed(std::size_t path, const fabric::CompletionError& error) noexcept {
   if (!is_up(path)) return;
   up_ &= static_cast<std::uint8_t>(~(1U << path));
@@ -169,7 +163,8 @@ void Paths::look(Clock::time_point now) noexcept {
   }
   if (up_ == 0 || now - last_look_ < interval) return;
   last_look_ = now;
-  probe(pick(next_look_++));
+  last_look_path_ = pick(last_look_path_);
+  probe(last_look_path_);
 }
 
 }  // namespace weft::rdma

@@ -9,6 +9,7 @@
 #include "transports/fabric/endpoint.h"
 #include "transports/rdma/card.h"
 #include "transports/rdma/lane.h"
+#include "transports/rdma/stripes.h"
 
 namespace weft::rdma {
 
@@ -39,8 +40,12 @@ class Paths {
   std::uint8_t up() const noexcept { return up_; }
   bool all_up() const noexcept { return up_ == static_cast<std::uint8_t>((1U << count_) - 1); }
   bool is_up(std::size_t path) const noexcept { return (up_ >> path & 1) != 0; }
-  /// The `turn`-th path that is up, counted round and round; there must be one.
-  std::uint8_t pick(std::uint32_t turn) const noexcept;
+  /// The path after `last` that is up, round and round; there must be one.
+  std::uint8_t pick(std::uint8_t last) const noexcept {
+    if (!confirmed_ && is_up(0)) [[unlikely]]
+      return 0;
+    return path_after(last, up_);
+  }
 
   /// The peer has shown that it knows all our rails: before, its NICs may refuse writes from those but the lead.
   bool confirmed() const noexcept { return confirmed_; }
@@ -89,7 +94,7 @@ class Paths {
   std::uint8_t up_ = 0;
   bool confirmed_ = false;
   bool lead_silent_ = false;  ///< the control channel does not reach the peer
-  std::uint8_t next_look_ = 0;
+  std::uint8_t last_look_path_ = kMaxRails - 1;
   std::array<Path, kMaxRails> paths_;
   std::array<Health, kMaxRails> health_;
   std::uint64_t scratch_ = 0;

@@ -31,8 +31,8 @@ PostStatus RecvComm::receive(int count, void* const* data, const std::size_t* si
   }
   request->state = RequestState::kPending;
   requests_.commit();
-  for (std::uint8_t i = 0; i < buffers; ++i) operation_posted();
-  write(*request);
+  operation_posted(buffers);
+  adapter().hold_back(*request);
   out = request;
   return failed() ? PostStatus::kFailed : PostStatus::kPosted;
 }
@@ -51,12 +51,11 @@ void RecvComm::fill_entry(RecvRequest& request, std::uint8_t sub, void* data, st
     const auto* at = static_cast<const std::byte*>(data);
     entry.address = adapter().uses_virtual_addresses() ? reinterpret_cast<std::uint64_t>(at)
                                                        : static_cast<std::uint64_t>(at - memory->registered);
-    const auto& regions = memory->rails->regions;
-    for (std::size_t i = 0; i < regions.size(); ++i) entry.keys[i] = static_cast<std::uint32_t>(regions[i].key());
+    entry.keys = memory->rails->keys;
   } else {
     // An empty message must be written somewhere, too.
     entry.address = adapter().scratch_address();
-    for (std::size_t i = 0; i < adapter().lanes().size(); ++i) entry.keys[i] = adapter().scratch_key(i);
+    entry.keys = adapter().scratch_keys();
   }
   entry.seal = entry.right_seal();
 }
@@ -68,7 +67,7 @@ void RecvComm::write(RecvRequest& request) noexcept {
   const auto first = static_cast<std::size_t>(std::countr_zero(request.unwritten));
   const auto last = static_cast<std::size_t>(std::bit_width(request.unwritten)) - 1;
   const std::size_t slot = slot_of(request.sequence);
-  const std::uint8_t index = paths().pick(request.sequence);
+  const std::uint8_t index = last_path_ = paths().pick(last_path_);
   const Path& path = paths()[index];
   Lane& lane = this->lane(path);
   fabric::Operation* operation = lane.take(fabric::OperationKind::kReceive, index, &request);
@@ -146,6 +145,7 @@ RecvComm::~RecvComm() {
 void RecvComm::retire() noexcept {
   if (!retired_) adapter().remove(number_);
   retired_ = true;
+  adapter().forget_held(*this);
 }
 
 void RecvComm::failed(RecvRequest& request, std::uint8_t path, const fabric::CompletionError& error) noexcept {

@@ -77,6 +77,7 @@ class RecvComm final : public Connection {
   std::uint32_t next_ = 1;     ///< sequence number of the next receive
   std::uint32_t writes_ = 0;   ///< in flight
   std::uint32_t granted_ = 0;  ///< buffers open to the peer
+  std::uint8_t last_path_ = kMaxRails - 1;
   RequestRing<RecvRequest, kRecvRequests> requests_;
 };
 

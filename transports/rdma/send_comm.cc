@@ -1,7 +1,5 @@
 #include "transports/rdma/send_comm.h"
 
-#include <bit>
-
 #include "transports/rdma/efa_status.h"
 
 namespace weft::rdma {
@@ -26,16 +24,17 @@ PostStatus SendComm::send(const void* data, std::size_t size, int tag, const Mem
   request->generation = 0;
   request->in_doubt = false;
   request->posted = request->in_flight = 0;
-  request->plan = plan(size);
+  plan(*request);
   request->state = RequestState::kPending;
   requests_.commit();
   used_ |= static_cast<std::uint8_t>(1U << sub);
-  if (std::popcount(used_) == entry->count) {
+  if (used_ == (1U << entry->count) - 1) {
     used_ = 0;
     ++next_;
   }
   paths().confirm();  // it has answered, so it knows our rails
   post(*request);
+  adapter().write_held();
   out = request;
   return failed() ? PostStatus::kFailed : PostStatus::kPosted;
 }
@@ -56,7 +55,7 @@ void SendComm::post(SendRequest& request) noexcept {
     const bool empty = request.size == 0 || request.memory == nullptr;
     const std::byte* from = empty ? adapter().scratch() : request.data + stripe.offset;
     void* descriptor =
-        empty ? adapter().scratch_descriptor(path.local) : request.memory->rails->regions[path.local].descriptor();
+        empty ? adapter().scratch_descriptor(path.local) : request.memory->rails->descriptors[path.local];
     const fabric::RemoteMemory to{entry.address + stripe.offset, entry.keys[path.remote]};
     const Immediate what = immediate(request, stripe_code(request.posted, request.plan.count));
     const bool is_size = !adapter().reports_sizes() && request.posted + 1 == request.plan.count;
@@ -75,15 +74,15 @@ void SendComm::post(SendRequest& request) noexcept {
   }
 }
 
-StripePlan SendComm::plan(std::size_t size) noexcept {
-  if (adapter().reports_sizes()) [[likely]]
-    return plan_stripes(size, paths().up(), turn_++);
-  auto plan = plan_stripes(size, paths().up(), turn_++, kMaxStripes - 1);
-  if (plan.count > 0) {
-    plan.paths[plan.count] = plan.paths[plan.count - 1];
-    ++plan.count;
-  }
-  return plan;
+void SendComm::plan(SendRequest& request) noexcept {
+  StripePlan& plan = request.plan;
+  plan =
+      plan_stripes(request.size, paths().up(), last_path_, adapter().reports_sizes() ? kMaxStripes : kMaxStripes - 1);
+  if (plan.count == 0) [[unlikely]]
+    return;
+  last_path_ = plan.paths[plan.count - 1];
+  if (!adapter().reports_sizes()) [[unlikely]]
+    plan.paths[plan.count++] = last_path_;
 }
 
 fabric::PostResult SendComm::write_size(const SendRequest& request, const Path& path, Immediate what,
@@ -127,7 +126,7 @@ SendComm::SendComm(Adapter& adapter, Peer* peer, Paths* paths, BlockRef block, K
       receiver_(card.comm),
       cookie_(cookie),
       remote_block_(card.block),
-      turn_(card.comm),
+      last_path_(static_cast<std::uint8_t>(card.comm % kMaxRails)),
       requests_(*this) {
   set_remote(receiver);
   for (std::size_t i = 0; i < card.rails; ++i) remote_keys_[i] = card.rail[i].block_key;

@@ -49,7 +49,7 @@ class SendComm final : public Connection {
 
   std::string waits_for() const override;
   const ClearToSend* find(int tag, std::uint8_t& sub) const noexcept;
-  StripePlan plan(std::size_t size) noexcept;
+  void plan(SendRequest& request) noexcept;
   void post(SendRequest& request) noexcept;
   fabric::PostResult write_size(const SendRequest& request, const Path& path, Immediate what,
                                 fabric::Operation& operation) noexcept;
@@ -69,7 +69,7 @@ class SendComm final : public Connection {
   std::array<std::uint32_t, kMaxRails> remote_keys_{};  ///< of the block
   std::uint32_t next_ = 1;                              ///< sequence number of the receive whose turn it is
   std::uint8_t used_ = 0;                               ///< bit i: its buffer i has got its message
-  std::uint32_t turn_;                                  ///< which path is next
+  std::uint8_t last_path_;                              ///< the next message begins on the one after it
   Inquiry inquiry_;
   RequestRing<SendRequest, kSendRequests> requests_;
 };

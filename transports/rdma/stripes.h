@@ -2,6 +2,7 @@
 // it is.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -36,49 +37,38 @@ struct StripePlan {
   }
 };
 
-/// The `n`-th of the paths that are up; there must be more than `n`.
-constexpr std::uint8_t nth_path(std::uint8_t up, std::uint32_t n) noexcept {
-  unsigned rest = up;
-  while (n-- > 0) rest &= rest - 1;
-  return static_cast<std::uint8_t>(std::countr_zero(rest));
+/// The path after `last` among those that are up, round and round; `up` must not be zero.
+constexpr std::uint8_t path_after(std::uint8_t last, std::uint8_t up) noexcept {
+  const unsigned later = up & ~1U << last;
+  return static_cast<std::uint8_t>(std::countr_zero(later != 0 ? later : up));
 }
 
 /// Every byte in exactly one stripe, in order; every stripe but the last a multiple of kStripeAlignment; no two stripes
-/// on one path; none on a path that is down (`up`: bit i for path i). Short messages take one path, the `turn`-th of
-/// those that are up, counted round and round, so that successive ones spread. An empty message is one empty stripe.
-/// `most`: how many stripes there may be. `size`: below 4 GiB.
-constexpr StripePlan plan_stripes(std::size_t size, std::uint8_t up, std::uint32_t turn,
+/// on one path; none on a path that is down (`up`: bit i for path i). The first takes the path after `last`, so that
+/// successive messages spread: short ones are not cut. An empty message is one empty stripe. `most`: how many stripes
+/// there may be. `size`: below 4 GiB.
+constexpr StripePlan plan_stripes(std::size_t size, std::uint8_t up, std::uint8_t last,
                                   std::size_t most = kMaxStripes) noexcept {
   StripePlan plan;
-  const auto paths = static_cast<std::uint32_t>(std::popcount(up));
-  if (paths == 0) return plan;
-  if (size < 2 * kMinStripeBytes) [[likely]] {
-    plan.count = 1;
-    plan.each = static_cast<std::uint32_t>(size);
-    plan.paths[0] = nth_path(up, paths == 1 ? 0 : turn % paths);
+  if (up == 0) [[unlikely]]
     return plan;
-  }
-  std::size_t wanted = size / kMinStripeBytes;
-  if (wanted > paths) wanted = paths;
-  if (wanted > most) wanted = most;
+  plan.count = 1;
+  plan.each = static_cast<std::uint32_t>(size);
+  plan.paths[0] = path_after(last, up);
+  if (size < 2 * kMinStripeBytes) [[likely]]
+    return plan;
+  const std::size_t wanted = std::min({size / kMinStripeBytes, static_cast<std::size_t>(std::popcount(up)), most});
   std::size_t each = (size + wanted - 1) / wanted;
   each = (each + kStripeAlignment - 1) / kStripeAlignment * kStripeAlignment;
   plan.each = static_cast<std::uint32_t>(each);
   plan.count = static_cast<std::uint8_t>((size + each - 1) / each);
-
-  std::uint32_t skip = turn % paths;
-  std::uint8_t path = 0;
-  for (std::uint8_t i = 0; i < plan.count; ++path) {
-    const std::uint8_t at = path % kMaxStripes;
-    if ((up >> at & 1) == 0 || skip-- > 0) continue;
-    skip = 0;
-    plan.paths[i++] = at;
-  }
+  for (std::uint8_t i = 1; i < plan.count; ++i) plan.paths[i] = path_after(plan.paths[i - 1], up);
   return plan;
 }
 
 // Rounding up to the alignment never takes more stripes than wanted.
-static_assert(plan_stripes(0, 0b1111, 5).count == 1 && plan_stripes(0, 0b1111, 5).paths[0] == 1);
+static_assert(plan_stripes(0, 0b1111, 0).count == 1 && plan_stripes(0, 0b1111, 0).paths[0] == 1);
+static_assert(path_after(7, 0b1000'0001) == 0 && path_after(0, 0b1000'0001) == 7 && path_after(3, 0b1000) == 3);
 static_assert(plan_stripes(1 << 20, 0b1111, 0).count == 4 && plan_stripes(1 << 20, 0b0101, 0).count == 2);
 static_assert(plan_stripes(kMinStripeBytes * 2 - 1, 0xff, 0).count == 1 && plan_stripes(8, 0, 0).count == 0);
 
