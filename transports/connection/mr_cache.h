@@ -29,7 +29,7 @@ struct RailRegions {
   std::array<std::uint32_t, kMaxRails> keys{};
   std::array<void*, kMaxRails> descriptors{};
 
-  /// Registers on every domain; an error of any is everybody's.
+  /// Registers on every one of up to kMaxRails domains; an error of any is everybody's.
   static Result<RailRegions> open(std::span<const fabric::Domain* const> domains, const fabric::MemoryRequest& request,
                                   std::uint64_t access);
 };

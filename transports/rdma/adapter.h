@@ -78,8 +78,8 @@ class Adapter final : public Device::Part {
   }
   void settle(std::size_t buffers) noexcept { granted_ -= buffers; }
 
-  /// The clear-to-send of the youngest receive waits here for the next call: where that is a send, the data goes first,
-  /// for which the peer has been waiting longer. The one held before is written.
+  /// The clear-to-send of the youngest receive waits here for the next send, receive or progress(): a send's data goes
+  /// first, because the peer has been waiting for it longer. The one held before is written.
   void hold_back(RecvRequest& request) noexcept {
     write_held();
     held_ = &request;

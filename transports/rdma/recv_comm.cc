@@ -165,10 +165,18 @@ void RecvComm::failed(RecvRequest& request, std::uint8_t path, const fabric::Com
   request.drained = Clock::now() + kDrain;
 }
 
+/// True when nothing of a write that failed can arrive any more.
+bool RecvComm::has_drained(RecvRequest& request) noexcept {
+  if (!request.draining) [[likely]]
+    return true;
+  if (request.in_flight > 0 || Clock::now() < request.drained) return false;
+  request.draining = false;
+  return true;
+}
+
 void RecvComm::catch_up(RecvRequest& request) noexcept {
   if (request.draining) [[unlikely]] {
-    if (request.in_flight > 0 || Clock::now() < request.drained) return;
-    request.draining = false;
+    if (!has_drained(request)) return;
     if (request.remaining == 0) return finish_if_done(request);
   }
   if (request.unwritten != 0 && request.in_flight == 0 && !failed()) [[unlikely]]
@@ -180,7 +188,7 @@ void RecvComm::catch_up(RecvRequest& request) noexcept {
 bool RecvComm::asked(RecvRequest& request, const Immediate& what) noexcept {
   auto& sub = request.subs[what.sub];
   ClearToSend& entry = block().entries[slot_of(request.sequence)][what.sub];
-  if (request.in_flight > 0 || request.draining) return true;  // it will ask again
+  if (request.in_flight > 0 || !has_drained(request)) return true;  // it will ask again
   if (sub.done) {
     entry.state = EntryState::kDone;
   } else if ((sub.generation & 1) == what.generation) {
@@ -216,6 +224,11 @@ bool RecvComm::on_notice(const Notice& notice) {
 
 PostStatus RecvComm::not_now() noexcept {
   adapter().progress();
+  // Nobody tests a receive that has been given back; one whose answer to the sender failed would keep its slot.
+  for (RecvRequest& request : requests_.slots()) {
+    if (request.state == RequestState::kDetached && request.draining) [[unlikely]]
+      catch_up(request);
+  }
   waited();
   return failed() ? PostStatus::kFailed : PostStatus::kAgain;
 }

@@ -62,6 +62,7 @@ class RecvComm final : public Connection {
   void fill_entry(RecvRequest& request, std::uint8_t sub, void* data, std::size_t size, int tag,
                   const MemoryHandle* memory) noexcept;
   void write(RecvRequest& request) noexcept;
+  bool has_drained(RecvRequest& request) noexcept;
   bool asked(RecvRequest& request, const Immediate& what) noexcept;
   void finish_if_done(RecvRequest& request) noexcept;
   PostStatus not_now() noexcept;
@@ -74,10 +75,10 @@ class RecvComm final : public Connection {
   const std::uint32_t cookie_;
   const std::uint64_t mailbox_;
   std::array<std::uint32_t, kMaxRails> mailbox_keys_{};
-  std::uint32_t next_ = 1;     ///< sequence number of the next receive
-  std::uint32_t writes_ = 0;   ///< in flight
-  std::uint32_t granted_ = 0;  ///< buffers open to the peer
-  std::uint8_t last_path_ = kMaxRails - 1;
+  std::uint32_t next_ = 1;                  ///< sequence number of the next receive
+  std::uint32_t writes_ = 0;                ///< in flight
+  std::uint32_t granted_ = 0;               ///< buffers open to the peer
+  std::uint8_t last_path_ = kMaxRails - 1;  ///< of the last clear-to-send; the next takes the one after it
   RequestRing<RecvRequest, kRecvRequests> requests_;
 };
 

@@ -126,7 +126,7 @@ SendComm::SendComm(Adapter& adapter, Peer* peer, Paths* paths, BlockRef block, K
       receiver_(card.comm),
       cookie_(cookie),
       remote_block_(card.block),
-      last_path_(static_cast<std::uint8_t>(card.comm % kMaxRails)),
+      last_path_(static_cast<std::uint8_t>(card.comm % paths->count())),
       requests_(*this) {
   set_remote(receiver);
   for (std::size_t i = 0; i < card.rails; ++i) remote_keys_[i] = card.rail[i].block_key;

@@ -1,5 +1,5 @@
-// How a message is cut over the paths to a peer: a pure function of its size, the paths that are up, and whose turn
-// it is.
+// How a message is cut over the paths to a peer: a pure function of its size, the paths that are up, and the
+// one used last.
 #pragma once
 
 #include <algorithm>
