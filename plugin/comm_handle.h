@@ -37,11 +37,22 @@ void* to_handle(T* object) noexcept {
   return reinterpret_cast<char*>(object) + kTag<T>;
 }
 
+/// Whether `handle` stands for a T; not if it is null.
+template <class T>
+bool is_handle_of(const void* handle) noexcept {
+  return ((reinterpret_cast<std::uintptr_t>(handle) - kTag<T>)&kTagMask) == 0;
+}
+
+/// The object behind a handle of a T.
+template <class T>
+T& behind_handle(void* handle) noexcept {
+  return *reinterpret_cast<T*>(static_cast<char*>(handle) - kTag<T>);
+}
+
 /// The object behind `handle`; nullptr if it is null or stands for another kind of object.
 template <class T>
 T* from_handle(void* handle) noexcept {
-  if ((reinterpret_cast<std::uintptr_t>(handle) & kTagMask) != kTag<T>) return nullptr;
-  return reinterpret_cast<T*>(static_cast<char*>(handle) - kTag<T>);
+  return is_handle_of<T>(handle) ? &behind_handle<T>(handle) : nullptr;
 }
 
 }  // namespace weft::plugin

@@ -1,6 +1,7 @@
 // The data path: from NCCL's call to the transport, without exceptions, allocation or a lock of the plugin's own.
 #include <climits>
 #include <cstdint>
+#include <type_traits>
 
 #include "plugin/boundary.h"
 #include "plugin/comm_handle.h"
@@ -31,7 +32,10 @@ ncclResult_t translate(PostStatus status, const Comm& comm, Request* posted, voi
   return nccl::ncclSuccess;
 }
 
-/// The NIC reaches memory through its registration only.
+/// The NIC reaches memory through its registration only. Send/receive can do without where the provider needs none.
+template <class Comm>
+constexpr bool kReachesMemoryByHandle = std::is_base_of_v<rdma::Connection, Comm>;
+
 [[gnu::cold]] ncclResult_t refuse_memory(const char* call) noexcept {
   return refuse(call, Code::kArgument, "a buffer has no mhandle, or one that does not cover it; register it first");
 }
@@ -40,37 +44,69 @@ bool covers(const void* mhandle, const void* data, std::size_t size) noexcept {
   return size == 0 || (mhandle != nullptr && static_cast<const MemoryHandle*>(mhandle)->contains(data, size));
 }
 
+// One transport's isend, irecv and test. Out of line and with NCCL's own arguments: the functions NCCL calls only jump
+// here, and neither transport pays for the other's registers.
+
 template <class SendComm, class Request>
-ncclResult_t send(SendComm& comm, const void* data, std::size_t size, int tag, void* mhandle, void** request) noexcept {
+[[gnu::noinline]] ncclResult_t send(void* send_comm, void* data, std::size_t size, int tag, void* mhandle,
+                                    void* /*phandle*/, void** request) noexcept {
+  auto& comm = behind_handle<SendComm>(send_comm);
+  if (request == nullptr) [[unlikely]]
+    return refuse("isend", Code::kArgument, "request is null");
+  *request = nullptr;
+  if (size > kMaxTransferBytes) [[unlikely]]
+    return refuse_size("isend", size);
+  if (data == nullptr && size > 0) [[unlikely]]
+    return refuse("isend", Code::kArgument, "data is null");
+  if constexpr (kReachesMemoryByHandle<SendComm>) {
+    if (!covers(mhandle, data, size)) [[unlikely]]
+      return refuse_memory("isend");
+  }
   Request* posted = nullptr;
   const PostStatus status = comm.send(data, size, tag, static_cast<const MemoryHandle*>(mhandle), posted);
   return translate(status, comm, posted, request);
 }
 
 template <class RecvComm, class Request>
-ncclResult_t receive(RecvComm& comm, int n, void** data, const std::size_t* sizes, const int* tags, void** mhandles,
-                     bool optional, void** request) noexcept {
+[[gnu::noinline]] ncclResult_t receive(void* recv_comm, int n, void** data, std::size_t* sizes, int* tags,
+                                       void** mhandles, void** /*phandles*/, void** request) noexcept {
+  auto& comm = behind_handle<RecvComm>(recv_comm);
+  if (request == nullptr) [[unlikely]]
+    return refuse("irecv", Code::kArgument, "request is null");
+  const bool optional = reinterpret_cast<std::uintptr_t>(*request) == nccl::kNetOptionalRecvCompletion;
+  *request = nullptr;
+  if (n < 1 || n > static_cast<int>(kMaxGroup)) [[unlikely]]
+    return refuse("irecv", Code::kArgument, "%d buffers; a receive takes 1 to %zu", n, kMaxGroup);
+  if (data == nullptr) [[unlikely]]
+    return refuse("irecv", Code::kArgument, "data is null");
+  if (sizes == nullptr) [[unlikely]]
+    return refuse("irecv", Code::kArgument, "sizes is null");
+  if (tags == nullptr) [[unlikely]]
+    return refuse("irecv", Code::kArgument, "tags is null");
+  for (int i = 0; i < n; ++i) {
+    if (sizes[i] > kMaxTransferBytes) [[unlikely]]
+      return refuse_size("irecv", sizes[i]);
+    if (data[i] == nullptr && sizes[i] > 0) [[unlikely]]
+      return refuse("irecv", Code::kArgument, "data[%d] is null", i);
+    if constexpr (kReachesMemoryByHandle<RecvComm>) {
+      if (!covers(mhandles != nullptr ? mhandles[i] : nullptr, data[i], sizes[i])) [[unlikely]]
+        return refuse_memory("irecv");
+    }
+  }
   Request* posted = nullptr;
   const PostStatus status = comm.receive(n, data, sizes, tags, mhandles, optional, posted);
   return translate(status, comm, posted, request);
 }
 
-// Out of line, so that neither transport pays for the other's registers.
-
-[[gnu::noinline]] ncclResult_t send_rdma(rdma::SendComm& comm, const void* data, std::size_t size, int tag,
-                                         void* mhandle, void** request) noexcept {
-  if (!covers(mhandle, data, size)) [[unlikely]]
-    return refuse_memory("isend");
-  return send<rdma::SendComm, rdma::Request>(comm, data, size, tag, mhandle, request);
-}
-
-[[gnu::noinline]] ncclResult_t receive_rdma(rdma::RecvComm& comm, int n, void** data, const std::size_t* sizes,
-                                            const int* tags, void** mhandles, bool optional, void** request) noexcept {
-  for (int i = 0; i < n; ++i) {
-    if (!covers(mhandles != nullptr ? mhandles[i] : nullptr, data[i], sizes[i])) [[unlikely]]
-      return refuse_memory("irecv");
-  }
-  return receive<rdma::RecvComm, rdma::Request>(comm, n, data, sizes, tags, mhandles, optional, request);
+template <class Request>
+[[gnu::noinline]] ncclResult_t test_request(void* request, int* done, int* sizes) noexcept {
+  auto& posted = behind_handle<Request>(request);
+  if (done == nullptr) [[unlikely]]
+    return refuse("test", Code::kArgument, "done is null");
+  const TestStatus status = test(posted, sizes);  // the transport's, found by its type
+  *done = status == TestStatus::kDone ? 1 : 0;
+  // A failure has been logged where its cause was known.
+  return status != TestStatus::kFailed ? nccl::ncclSuccess : to_nccl(error_of(posted).code);
 }
 
 template <class RecvComm, class Request>
@@ -85,51 +121,23 @@ ncclResult_t flush(RecvComm& comm, int n, const int* sizes, void** mhandles, voi
 
 }  // namespace
 
-ncclResult_t isend(void* send_comm, void* data, std::size_t size, int tag, void* mhandle, void* /*phandle*/,
+ncclResult_t isend(void* send_comm, void* data, std::size_t size, int tag, void* mhandle, void* phandle,
                    void** request) noexcept {
-  if (request == nullptr) [[unlikely]]
-    return refuse("isend", Code::kArgument, "request is null");
-  *request = nullptr;
-  if (size > kMaxTransferBytes) [[unlikely]]
-    return refuse_size("isend", size);
-  if (data == nullptr && size > 0) [[unlikely]]
-    return refuse("isend", Code::kArgument, "data is null");
-  if (auto* const comm = from_handle<sendrecv::SendComm>(send_comm)) {
-    return send<sendrecv::SendComm, sendrecv::Request>(*comm, data, size, tag, mhandle, request);
-  }
-  if (auto* const comm = from_handle<rdma::SendComm>(send_comm)) {
-    return send_rdma(*comm, data, size, tag, mhandle, request);
-  }
+  if (is_handle_of<sendrecv::SendComm>(send_comm))
+    return send<sendrecv::SendComm, sendrecv::Request>(send_comm, data, size, tag, mhandle, phandle, request);
+  if (is_handle_of<rdma::SendComm>(send_comm))
+    return send<rdma::SendComm, rdma::Request>(send_comm, data, size, tag, mhandle, phandle, request);
+  if (request != nullptr) *request = nullptr;
   return refuse("isend", Code::kArgument, "the communicator is null or no sending one");
 }
 
-ncclResult_t irecv(void* recv_comm, int n, void** data, std::size_t* sizes, int* tags, void** mhandles,
-                   void** /*phandles*/, void** request) noexcept {
-  if (request == nullptr) [[unlikely]]
-    return refuse("irecv", Code::kArgument, "request is null");
-  const bool optional = reinterpret_cast<std::uintptr_t>(*request) == nccl::kNetOptionalRecvCompletion;
-  *request = nullptr;
-  if (n < 1 || n > static_cast<int>(kMaxGroup)) [[unlikely]] {
-    return refuse("irecv", Code::kArgument, "%d buffers; a receive takes 1 to %zu", n, kMaxGroup);
-  }
-  if (data == nullptr) [[unlikely]]
-    return refuse("irecv", Code::kArgument, "data is null");
-  if (sizes == nullptr) [[unlikely]]
-    return refuse("irecv", Code::kArgument, "sizes is null");
-  if (tags == nullptr) [[unlikely]]
-    return refuse("irecv", Code::kArgument, "tags is null");
-  for (int i = 0; i < n; ++i) {
-    if (sizes[i] > kMaxTransferBytes) [[unlikely]]
-      return refuse_size("irecv", sizes[i]);
-    if (data[i] == nullptr && sizes[i] > 0) [[unlikely]]
-      return refuse("irecv", Code::kArgument, "data[%d] is null", i);
-  }
-  if (auto* const comm = from_handle<sendrecv::RecvComm>(recv_comm)) {
-    return receive<sendrecv::RecvComm, sendrecv::Request>(*comm, n, data, sizes, tags, mhandles, optional, request);
-  }
-  if (auto* const comm = from_handle<rdma::RecvComm>(recv_comm)) {
-    return receive_rdma(*comm, n, data, sizes, tags, mhandles, optional, request);
-  }
+ncclResult_t irecv(void* recv_comm, int n, void** data, std::size_t* sizes, int* tags, void** mhandles, void** phandles,
+                   void** request) noexcept {
+  if (is_handle_of<sendrecv::RecvComm>(recv_comm))
+    return receive<sendrecv::RecvComm, sendrecv::Request>(recv_comm, n, data, sizes, tags, mhandles, phandles, request);
+  if (is_handle_of<rdma::RecvComm>(recv_comm))
+    return receive<rdma::RecvComm, rdma::Request>(recv_comm, n, data, sizes, tags, mhandles, phandles, request);
+  if (request != nullptr) *request = nullptr;
   return refuse("irecv", Code::kArgument, "the communicator is null or no receiving one");
 }
 
@@ -152,20 +160,9 @@ ncclResult_t iflush(void* recv_comm, int n, void** data, int* sizes, void** mhan
 }
 
 ncclResult_t test(void* request, int* done, int* sizes) noexcept {
-  if (done == nullptr) [[unlikely]]
-    return refuse("test", Code::kArgument, "done is null");
-  if (auto* const posted = from_handle<sendrecv::Request>(request)) {
-    const TestStatus status = sendrecv::test(*posted, sizes);
-    *done = status == TestStatus::kDone ? 1 : 0;
-    // A failure has been logged where its cause was known.
-    return status != TestStatus::kFailed ? nccl::ncclSuccess : to_nccl(sendrecv::error_of(*posted).code);
-  }
-  if (auto* const posted = from_handle<rdma::Request>(request)) {
-    const TestStatus status = rdma::test(*posted, sizes);
-    *done = status == TestStatus::kDone ? 1 : 0;
-    return status != TestStatus::kFailed ? nccl::ncclSuccess : to_nccl(rdma::error_of(*posted).code);
-  }
-  *done = 0;
+  if (is_handle_of<sendrecv::Request>(request)) return test_request<sendrecv::Request>(request, done, sizes);
+  if (is_handle_of<rdma::Request>(request)) return test_request<rdma::Request>(request, done, sizes);
+  if (done != nullptr) *done = 0;
   return refuse("test", Code::kArgument, "the request is null or not one of Weft's");
 }
 

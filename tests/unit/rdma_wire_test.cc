@@ -36,12 +36,12 @@ TEST(ImmediateTest, EachStripeHasItsOwnCode) {
     for (std::uint8_t index = 0; index < count; ++index) {
       const std::uint8_t code = stripe_code(index, count);
       EXPECT_TRUE(codes.insert(code).second);
-      EXPECT_EQ(kStripeOfCode[code].index, index);
-      EXPECT_EQ(kStripeOfCode[code].count, count);
+      EXPECT_EQ(kStripeOfCode[code].stripe, 1U << index);
+      EXPECT_EQ(kStripeOfCode[code].all, (1U << count) - 1);
     }
   }
   EXPECT_FALSE(codes.contains(kAskCode));
-  for (std::uint8_t code = kAskCode; code < kCodes; ++code) EXPECT_EQ(kStripeOfCode[code].count, 0);
+  for (std::uint8_t code = kAskCode; code < kCodes; ++code) EXPECT_EQ(kStripeOfCode[code].stripe, 0);
 }
 
 ClearToSend permission(std::uint32_t sequence) {

@@ -50,7 +50,8 @@ struct MemoryHandle {
   bool contains(const void* pointer, std::size_t bytes) const noexcept {
     const auto begin = reinterpret_cast<std::uintptr_t>(data);
     const auto from = reinterpret_cast<std::uintptr_t>(pointer);
-    return from >= begin && from - begin <= size && bytes <= size - (from - begin);
+    // Before the beginning, the difference is larger than any size.
+    return bytes <= size && from - begin <= size - bytes;
   }
 };
 

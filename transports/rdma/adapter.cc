@@ -98,7 +98,7 @@ Result<std::uint16_t> Adapter::add(RecvComm& comm) {
               "all " + std::to_string(kMaxComms) + " receiving communicators of " + device_.name() + " are in use");
 }
 
-void Adapter::write(RecvRequest& request) noexcept { static_cast<RecvComm*>(request.comm)->catch_up(request); }
+void Adapter::write(RecvRequest& request) noexcept { static_cast<RecvComm*>(request.comm)->write_held(request); }
 
 void Adapter::forget_held(const RecvComm& comm) noexcept {
   if (held_ != nullptr && held_->comm == &comm) held_ = nullptr;
@@ -133,9 +133,8 @@ void Adapter::complete(Lane& lane, const fabric::Completion& completion) noexcep
 }
 
 void Adapter::arrived(std::uint32_t immediate, std::size_t bytes) noexcept {
-  const Immediate what = Immediate::from(immediate);
-  RecvComm* const comm = receivers_[what.comm];
-  if (comm == nullptr || !comm->arrived(what, bytes)) [[unlikely]]
+  RecvComm* const comm = receivers_[Immediate::from(immediate).comm];
+  if (comm == nullptr || !comm->arrived(immediate, bytes)) [[unlikely]]
     count_stray();
 }
 

@@ -50,7 +50,8 @@ class Adapter final : public Device::Part {
 
   /// kScratchBytes of registered memory that nobody reads.
   std::byte* scratch() const noexcept { return reinterpret_cast<std::byte*>(scratch_.block); }
-  void* scratch_descriptor(std::size_t lane) const noexcept { return scratch_.slab->rails.descriptors[lane]; }
+  /// Per lane.
+  const std::array<void*, kMaxRails>& scratch_descriptors() const noexcept { return scratch_.slab->rails.descriptors; }
   std::uint64_t scratch_address() const noexcept { return scratch_.remote_address(virtual_addresses_); }
   /// Per lane.
   const std::array<std::uint32_t, kMaxRails>& scratch_keys() const noexcept { return scratch_.slab->rails.keys; }
@@ -84,8 +85,11 @@ class Adapter final : public Device::Part {
     write_held();
     held_ = &request;
   }
-  void write_held() noexcept {
-    if (held_ != nullptr) write(*std::exchange(held_, nullptr));
+  /// False: there was none.
+  bool write_held() noexcept {
+    if (held_ == nullptr) return false;
+    write(*std::exchange(held_, nullptr));
+    return true;
   }
   /// A communicator's requests are about to go.
   void forget_held(const RecvComm& comm) noexcept;

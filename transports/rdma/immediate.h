@@ -17,9 +17,10 @@ inline constexpr std::size_t kMaxStripes = kMaxRails;
 inline constexpr std::uint8_t kAskCode = kMaxStripes * (kMaxStripes + 1) / 2;
 inline constexpr std::uint8_t kCodes = 64;
 
-struct StripeId {
-  std::uint8_t index;
-  std::uint8_t count;  ///< 0: no stripe's code
+/// As bits, one for each stripe of a message. Both zero: no stripe's code.
+struct StripeBits {
+  std::uint8_t stripe;
+  std::uint8_t all;
 };
 
 constexpr std::uint8_t stripe_code(std::uint8_t index, std::uint8_t count) noexcept {
@@ -27,9 +28,12 @@ constexpr std::uint8_t stripe_code(std::uint8_t index, std::uint8_t count) noexc
 }
 
 inline constexpr auto kStripeOfCode = [] {
-  std::array<StripeId, kCodes> table{};
+  std::array<StripeBits, kCodes> table{};
   for (std::uint8_t count = 1; count <= kMaxStripes; ++count) {
-    for (std::uint8_t index = 0; index < count; ++index) table[stripe_code(index, count)] = {index, count};
+    for (std::uint8_t index = 0; index < count; ++index) {
+      table[stripe_code(index, count)] = {static_cast<std::uint8_t>(1U << index),
+                                          static_cast<std::uint8_t>((1U << count) - 1)};
+    }
   }
   return table;
 }();
@@ -41,7 +45,7 @@ inline constexpr std::uint32_t kSequenceMask = (1U << kSequenceBits) - 1;
 
 /// Fields of an immediate, low to high: code 6, generation 1, sub-receive 3, sequence 7, communicator 15.
 struct Immediate {
-  std::uint16_t comm;       ///< of the receiver, below kMaxComms
+  std::uint16_t comm = 0;   ///< of the receiver, below kMaxComms
   std::uint8_t sequence;    ///< low bits of the message's sequence number
   std::uint8_t sub;         ///< which buffer of a grouped receive
   std::uint8_t generation;  ///< low bit of how often the message has been sent anew
@@ -51,6 +55,8 @@ struct Immediate {
     return std::uint32_t{comm} << 17 | (std::uint32_t{sequence} & kSequenceMask) << 10 | std::uint32_t{sub} << 7 |
            (std::uint32_t{generation} & 1) << 6 | code;
   }
+  /// All of it but the code, for a whole immediate: which message it belongs to.
+  static constexpr std::uint32_t message(std::uint32_t bits) noexcept { return bits >> 6; }
   static constexpr Immediate from(std::uint32_t bits) noexcept {
     return {static_cast<std::uint16_t>(bits >> 17), static_cast<std::uint8_t>(bits >> 10 & kSequenceMask),
             static_cast<std::uint8_t>(bits >> 7 & 7), static_cast<std::uint8_t>(bits >> 6 & 1),

@@ -39,7 +39,7 @@ void SendComm::catch_up(SendRequest& request) noexcept {
   if (request.in_doubt) [[unlikely]] {
     if (request.in_flight == 0) inquire(request);
   } else if (request.posted < request.plan.count) {
-    post(request);
+    post_rest(request);
   }
 }
 
@@ -96,8 +96,9 @@ bool SendComm::post_inquiry(SendRequest& request) noexcept {
     posted = lane.endpoint().read(&block().landing[slot], sizeof(std::uint32_t), descriptor(path), path.address, source,
                                   *operation);
   } else {
-    posted = lane.endpoint().write_data(adapter().scratch(), 0, adapter().scratch_descriptor(path.local), path.address,
-                                        paths().scratch(index), immediate(request, kAskCode).bits(), *operation);
+    posted =
+        lane.endpoint().write_data(adapter().scratch(), 0, adapter().scratch_descriptors()[path.local], path.address,
+                                   paths().scratch(index), immediate(request, kAskCode).bits(), *operation);
   }
   if (posted.status == PostStatus::kPosted) {
     inquiry_.in_flight = true;
@@ -139,7 +140,7 @@ void SendComm::send_anew(SendRequest& request, std::uint8_t generation) noexcept
   request.in_doubt = false;
   request.posted = 0;
   plan(request);
-  post(request);
+  post_rest(request);
 }
 
 void SendComm::finish(SendRequest& request) noexcept {

@@ -21,8 +21,8 @@ class Lane {
     const std::size_t queue = rail.info().get()->tx_attr->size;
     const std::size_t depth = queue == 0 ? kLaneDepth : std::min(queue, kLaneDepth);
     operations_.resize(depth, fabric::Operation(fabric::OperationKind::kSend, 0, nullptr));
-    free_.reserve(depth);
-    for (auto& operation : operations_) free_.push_back(&operation);
+    free_.resize(depth);
+    for (auto& operation : operations_) free_[free_count_++] = &operation;
   }
 
   Rail& rail() const noexcept { return *rail_; }
@@ -30,23 +30,24 @@ class Lane {
 
   /// nullptr when as many as the queue holds are under way: try again later.
   fabric::Operation* take(fabric::OperationKind kind, std::uint8_t path, void* owner) noexcept {
-    if (free_.empty()) return nullptr;
-    fabric::Operation* operation = free_.back();
-    free_.pop_back();
+    if (free_count_ == 0) [[unlikely]]
+      return nullptr;
+    fabric::Operation* operation = free_[--free_count_];
     operation->kind = kind;
     operation->index = path;
     operation->owner = owner;
     return operation;
   }
-  void give(fabric::Operation& operation) noexcept { free_.push_back(&operation); }
+  void give(fabric::Operation& operation) noexcept { free_[free_count_++] = &operation; }
 
   std::size_t depth() const noexcept { return operations_.size(); }
-  std::size_t in_flight() const noexcept { return operations_.size() - free_.size(); }
+  std::size_t in_flight() const noexcept { return operations_.size() - free_count_; }
 
  private:
   Rail* rail_;
   std::vector<fabric::Operation> operations_;
-  std::vector<fabric::Operation*> free_;
+  std::vector<fabric::Operation*> free_;  ///< a stack, of which the first `free_count_` are valid
+  std::size_t free_count_ = 0;
 };
 
 }  // namespace weft::rdma

@@ -46,10 +46,14 @@ struct alignas(64) ClearToSend {
   std::uint32_t seal = 0;
 
   std::uint32_t right_seal() const noexcept {
-    return (sequence * 2654435761U) ^ std::uint32_t{generation} << 16 ^ static_cast<std::uint32_t>(state) << 8 ^ count;
+    std::uint32_t changing;
+    std::memcpy(&changing, &count, sizeof changing);  // and generation, state, reserved
+    return (sequence * 2654435761U) ^ changing;
   }
 };
 static_assert(sizeof(ClearToSend) == 64 && offsetof(ClearToSend, seal) == 60 && offsetof(ClearToSend, sequence) == 0);
+static_assert(offsetof(ClearToSend, count) == 4 && offsetof(ClearToSend, address) == 8,
+              "right_seal() takes it as a word");
 
 /// One connection's share of registered memory, the same on both sides. The sender's: `entries` is its mailbox, and
 /// `landing` is where it reads into. The receiver's: `entries` is what it writes from, `done` what the sender reads.

@@ -114,9 +114,9 @@ bool Paths::probe(std::uint8_t path) noexcept {
   if (health.probing) return false;
   fabric::Operation* operation = lane.take(fabric::OperationKind::kProbe, path, this);
   if (operation == nullptr) return false;
-  const auto posted =
-      lane.endpoint().write(adapter_.scratch(), sizeof(std::uint64_t), adapter_.scratch_descriptor(paths_[path].local),
-                            paths_[path].address, scratch(path), *operation);
+  const auto posted = lane.endpoint().write(adapter_.scratch(), sizeof(std::uint64_t),
+                                            adapter_.scratch_descriptors()[paths_[path].local], paths_[path].address,
+                                            scratch(path), *operation);
   if (posted.status != PostStatus::kPosted) {
     lane.give(*operation);
     if (posted.status == PostStatus::kFailed && is_up(path)) path_failed(path, {.error = posted.error});

@@ -17,7 +17,6 @@ PostStatus RecvComm::receive(int count, void* const* data, const std::size_t* si
   const auto buffers = static_cast<std::uint8_t>(count);
   if (request == nullptr || !adapter().grant(buffers)) [[unlikely]]
     return not_now();
-  granted_ += buffers;
 
   request->sequence = next_++;
   request->count = request->remaining = buffers;
@@ -25,7 +24,7 @@ PostStatus RecvComm::receive(int count, void* const* data, const std::size_t* si
   request->optional = optional_completion;
   request->draining = false;
   for (std::uint8_t i = 0; i < buffers; ++i) {
-    request->subs[i] = {};
+    request->subs[i] = {.awaits = awaited(request->sequence, i, 0)};
     const auto* handle = memory != nullptr ? static_cast<const MemoryHandle*>(memory[i]) : nullptr;
     fill_entry(*request, i, data[i], sizes[i], tags[i], handle);
   }
@@ -60,9 +59,14 @@ void RecvComm::fill_entry(RecvRequest& request, std::uint8_t sub, void* data, st
   entry.seal = entry.right_seal();
 }
 
+void RecvComm::write_held(RecvRequest& request) noexcept {
+  if (!failed()) [[likely]]
+    write(request);
+}
+
 /// Writes the entries that are due into the peer's mailbox, neighbours at once.
 void RecvComm::write(RecvRequest& request) noexcept {
-  if (paths().up() == 0) [[unlikely]]
+  if (request.unwritten == 0 || paths().up() == 0) [[unlikely]]
     return;
   const auto first = static_cast<std::size_t>(std::countr_zero(request.unwritten));
   const auto last = static_cast<std::size_t>(std::bit_width(request.unwritten)) - 1;
@@ -87,26 +91,28 @@ void RecvComm::write(RecvRequest& request) noexcept {
   ++writes_;
 }
 
-bool RecvComm::arrived(const Immediate& what, std::size_t bytes) noexcept {
+/// What a stripe of a buffer's message looks like.
+std::uint32_t RecvComm::awaited(std::uint32_t sequence, std::uint8_t sub, std::uint8_t generation) const noexcept {
+  const auto low = static_cast<std::uint8_t>(sequence & kSequenceMask);
+  return Immediate::message(Immediate{number_, low, sub, generation, 0}.bits());
+}
+
+bool RecvComm::arrived(std::uint32_t immediate, std::size_t bytes) noexcept {
+  const Immediate what = Immediate::from(immediate);
   RecvRequest& request = requests_.slots()[slot_of(what.sequence)];
-  // Which slot is which sequence number's: the ring is filled in order and begins with number 1 in its first slot.
-  const StripeId stripe = kStripeOfCode[what.code];
-  const bool open = request.state == RequestState::kPending || request.state == RequestState::kDetached;
-  if (!open || (request.sequence & kSequenceMask) != what.sequence || what.sub >= request.count) [[unlikely]]
-    return false;
-  if (what.code == kAskCode) [[unlikely]]
-    return asked(request, what);
-  auto& sub = request.subs[what.sub];
-  const auto bit = static_cast<std::uint8_t>(1U << stripe.index);
-  if (stripe.count == 0 || sub.done || (sub.generation & 1) != what.generation || (sub.arrived & bit) != 0) [[unlikely]]
-    return false;
+  RecvRequest::Sub& sub = request.subs[what.sub];
+  const StripeBits bits = kStripeOfCode[what.code];
+  const auto arrived = static_cast<std::uint8_t>(sub.arrived | bits.stripe);
+  if (sub.awaits != Immediate::message(immediate) || arrived == sub.arrived) [[unlikely]]
+    return what.code == kAskCode && asked(request, what);
   paths().confirm();  // it could write, so it knows our rails
-  sub.arrived |= bit;
+  sub.arrived = arrived;
   sub.received += bytes;
-  if (sub.arrived != static_cast<std::uint8_t>((1U << stripe.count) - 1)) return true;
-  if (!adapter().reports_sizes()) sub.received = block().sizes[slot_of(request.sequence)][what.sub];
+  if (arrived != bits.all) return true;
+  if (!adapter().reports_sizes()) [[unlikely]]
+    sub.received = block().sizes[slot_of(request.sequence)][what.sub];
+  sub.awaits = RecvRequest::Sub::kNothing;
   sub.done = true;
-  --granted_;
   adapter().settle(1);
   operation_ended();
   if (--request.remaining > 0) return true;
@@ -139,7 +145,7 @@ RecvComm::RecvComm(Adapter& adapter, Peer* peer, Paths* paths, BlockRef block, K
 
 RecvComm::~RecvComm() {
   retire();
-  adapter().settle(granted_);
+  adapter().settle(in_flight());
 }
 
 void RecvComm::retire() noexcept {
@@ -186,6 +192,8 @@ void RecvComm::catch_up(RecvRequest& request) noexcept {
 /// The sender does not know whether its message has come. It asks only after nothing of it can arrive any more, so
 /// what has not come by now has to be sent anew: under the next generation, so that the two cannot be mixed up.
 bool RecvComm::asked(RecvRequest& request, const Immediate& what) noexcept {
+  const bool open = request.state == RequestState::kPending || request.state == RequestState::kDetached;
+  if (!open || (request.sequence & kSequenceMask) != what.sequence || what.sub >= request.count) return false;
   auto& sub = request.subs[what.sub];
   ClearToSend& entry = block().entries[slot_of(request.sequence)][what.sub];
   if (request.in_flight > 0 || !has_drained(request)) return true;  // it will ask again
@@ -193,6 +201,7 @@ bool RecvComm::asked(RecvRequest& request, const Immediate& what) noexcept {
     entry.state = EntryState::kDone;
   } else if ((sub.generation & 1) == what.generation) {
     ++sub.generation;
+    sub.awaits = awaited(request.sequence, what.sub, sub.generation);
     sub.arrived = 0;
     sub.received = 0;
     entry.generation = sub.generation;

@@ -41,11 +41,14 @@ class RecvComm final : public Connection {
   /// Makes what has arrived in GPU memory visible to the GPU. Done when it returns: `out` becomes null. Takes the lock.
   PostStatus flush(int count, const int* sizes, void* const* memory, Request*& out) noexcept;
 
+  /// Writes the clear-to-send that Adapter::hold_back has kept.
+  void write_held(RecvRequest& request) noexcept;
+
   /// Writes what could not be written.
   void catch_up(RecvRequest& request) noexcept;
 
   /// A peer's write has come. False if it fits nothing that is open.
-  bool arrived(const Immediate& what, std::size_t bytes) noexcept;
+  bool arrived(std::uint32_t immediate, std::size_t bytes) noexcept;
 
   bool on_notice(const Notice& notice) override;
   bool is_idle() const noexcept override { return writes_ == 0; }
@@ -62,6 +65,7 @@ class RecvComm final : public Connection {
   void fill_entry(RecvRequest& request, std::uint8_t sub, void* data, std::size_t size, int tag,
                   const MemoryHandle* memory) noexcept;
   void write(RecvRequest& request) noexcept;
+  std::uint32_t awaited(std::uint32_t sequence, std::uint8_t sub, std::uint8_t generation) const noexcept;
   bool has_drained(RecvRequest& request) noexcept;
   bool asked(RecvRequest& request, const Immediate& what) noexcept;
   void finish_if_done(RecvRequest& request) noexcept;
@@ -77,7 +81,6 @@ class RecvComm final : public Connection {
   std::array<std::uint32_t, kMaxRails> mailbox_keys_{};
   std::uint32_t next_ = 1;                  ///< sequence number of the next receive
   std::uint32_t writes_ = 0;                ///< in flight
-  std::uint32_t granted_ = 0;               ///< buffers open to the peer
   std::uint8_t last_path_ = kMaxRails - 1;  ///< of the last clear-to-send; the next takes the one after it
   RequestRing<RecvRequest, kRecvRequests> requests_;
 };

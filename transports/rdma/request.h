@@ -45,10 +45,14 @@ struct RecvRequest : Request {
   RecvRequest() noexcept : Request(RequestKind::kReceive) {}
 
   struct Sub {
-    std::uint8_t arrived = 0;  ///< bit i: stripe i of this generation
+    std::uint32_t awaits = kNothing;  ///< Immediate::message() of the stripes that may come
+    std::uint8_t arrived = 0;         ///< bit i: stripe i of this generation
     std::uint8_t generation = 0;
     bool done = false;
     std::size_t received = 0;  ///< bytes
+
+    /// No immediate's.
+    static constexpr std::uint32_t kNothing = UINT32_MAX;
   };
 
   std::uint8_t count = 0;      ///< buffers of this receive

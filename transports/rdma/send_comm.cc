@@ -10,7 +10,12 @@ PostStatus SendComm::send(const void* data, std::size_t size, int tag, const Mem
   if (failed()) [[unlikely]]
     return PostStatus::kFailed;
   std::uint8_t sub = 0;
-  const ClearToSend* entry = find(tag, sub);
+  const ClearToSend* entry = nullptr;
+  // Without permission there is no data for which a clear-to-send should wait. The one held back may be for this very
+  // process.
+  do {
+    entry = find(tag, sub);
+  } while (entry == nullptr && adapter().write_held());
   SendRequest* request = requests_.next();
   if (entry == nullptr || request == nullptr) return not_now();
   if (size > entry->size) [[unlikely]]
@@ -27,8 +32,8 @@ PostStatus SendComm::send(const void* data, std::size_t size, int tag, const Mem
   plan(*request);
   request->state = RequestState::kPending;
   requests_.commit();
-  used_ |= static_cast<std::uint8_t>(1U << sub);
-  if (used_ == (1U << entry->count) - 1) {
+  if (entry->count > 1) used_ |= static_cast<std::uint8_t>(1U << sub);
+  if (entry->count == 1 || used_ == (1U << entry->count) - 1) {
     used_ = 0;
     ++next_;
   }
@@ -40,9 +45,15 @@ PostStatus SendComm::send(const void* data, std::size_t size, int tag, const Mem
 }
 
 /// Hands out the stripes that have not been, as far as there is room.
-void SendComm::post(SendRequest& request) noexcept {
+[[gnu::always_inline]] inline void SendComm::post(SendRequest& request) noexcept {
   const ClearToSend& entry = block().entries[slot_of(request.sequence)][request.sub];
-  while (request.posted < request.plan.count) {
+  const std::uint8_t count = request.plan.count;
+  const std::uint32_t first = immediate(request, stripe_code(0, count)).bits();
+  // An empty message still needs an address that the NIC may look at.
+  const bool empty = request.size == 0 || request.memory == nullptr;
+  const std::byte* const data = empty ? adapter().scratch() : request.data;
+  const auto& descriptors = empty ? adapter().scratch_descriptors() : request.memory->rails->descriptors;
+  while (request.posted < count) {
     const Stripe stripe = request.plan.stripe(request.posted, request.size);
     const Path& path = paths()[stripe.path];
     Lane& lane = this->lane(path);
@@ -51,17 +62,12 @@ void SendComm::post(SendRequest& request) noexcept {
     fabric::Operation* operation = lane.take(fabric::OperationKind::kSend, stripe.path, &request);
     if (operation == nullptr) [[unlikely]]
       return;
-    // An empty message still needs an address that the NIC may look at.
-    const bool empty = request.size == 0 || request.memory == nullptr;
-    const std::byte* from = empty ? adapter().scratch() : request.data + stripe.offset;
-    void* descriptor =
-        empty ? adapter().scratch_descriptor(path.local) : request.memory->rails->descriptors[path.local];
     const fabric::RemoteMemory to{entry.address + stripe.offset, entry.keys[path.remote]};
-    const Immediate what = immediate(request, stripe_code(request.posted, request.plan.count));
-    const bool is_size = !adapter().reports_sizes() && request.posted + 1 == request.plan.count;
-    const auto posted =
-        is_size ? write_size(request, path, what, *operation)
-                : lane.endpoint().write_data(from, stripe.size, descriptor, path.address, to, what.bits(), *operation);
+    const std::uint32_t what = first + request.posted;  // the code is the lowest field, and counts up with the stripes
+    const bool is_size = !adapter().reports_sizes() && request.posted + 1 == count;
+    const auto posted = is_size ? write_size(request, path, what, *operation)
+                                : lane.endpoint().write_data(data + stripe.offset, stripe.size, descriptors[path.local],
+                                                             path.address, to, what, *operation);
     if (posted.status != PostStatus::kPosted) [[unlikely]] {
       lane.give(*operation);
       if (posted.status == PostStatus::kAgain) return;
@@ -74,29 +80,20 @@ void SendComm::post(SendRequest& request) noexcept {
   }
 }
 
-void SendComm::plan(SendRequest& request) noexcept {
-  StripePlan& plan = request.plan;
-  plan =
-      plan_stripes(request.size, paths().up(), last_path_, adapter().reports_sizes() ? kMaxStripes : kMaxStripes - 1);
-  if (plan.count == 0) [[unlikely]]
-    return;
-  last_path_ = plan.paths[plan.count - 1];
-  if (!adapter().reports_sizes()) [[unlikely]]
-    plan.paths[plan.count++] = last_path_;
-}
-
-fabric::PostResult SendComm::write_size(const SendRequest& request, const Path& path, Immediate what,
+fabric::PostResult SendComm::write_size(const SendRequest& request, const Path& path, std::uint32_t what,
                                         fabric::Operation& operation) noexcept {
   std::uint32_t& size = block().sizes[slot_of(request.sequence)][request.sub];
   size = static_cast<std::uint32_t>(request.size);
   const std::size_t offset =
       offsetof(Block, sizes) + (slot_of(request.sequence) * kMaxGroup + request.sub) * sizeof size;
   return lane(path).endpoint().write_data(&size, sizeof size, Connection::descriptor(path), path.address,
-                                          {remote_block_ + offset, remote_keys_[path.remote]}, what.bits(), operation);
+                                          {remote_block_ + offset, remote_keys_[path.remote]}, what, operation);
 }
 
+void SendComm::post_rest(SendRequest& request) noexcept { post(request); }
+
 /// The permission for the next message of `tag`, if the peer has given it.
-const ClearToSend* SendComm::find(int tag, std::uint8_t& sub) const noexcept {
+inline const ClearToSend* SendComm::find(int tag, std::uint8_t& sub) const noexcept {
   const auto& entries = block().entries[slot_of(next_)];
   for (std::uint8_t i = 0; i < kMaxGroup; ++i) {
     if ((used_ >> i & 1) != 0) continue;

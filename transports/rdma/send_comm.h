@@ -51,7 +51,8 @@ class SendComm final : public Connection {
   const ClearToSend* find(int tag, std::uint8_t& sub) const noexcept;
   void plan(SendRequest& request) noexcept;
   void post(SendRequest& request) noexcept;
-  fabric::PostResult write_size(const SendRequest& request, const Path& path, Immediate what,
+  void post_rest(SendRequest& request) noexcept;
+  fabric::PostResult write_size(const SendRequest& request, const Path& path, std::uint32_t what,
                                 fabric::Operation& operation) noexcept;
   PostStatus not_now() noexcept;
   PostStatus too_long(std::size_t size, int tag, const ClearToSend& entry) noexcept;
@@ -73,5 +74,16 @@ class SendComm final : public Connection {
   Inquiry inquiry_;
   RequestRing<SendRequest, kSendRequests> requests_;
 };
+
+inline void SendComm::plan(SendRequest& request) noexcept {
+  StripePlan& plan = request.plan;
+  const bool sized = adapter().reports_sizes();
+  plan_stripes(plan, request.size, paths().up(), last_path_, sized ? kMaxStripes : kMaxStripes - 1);
+  if (plan.count == 0) [[unlikely]]
+    return;
+  last_path_ = plan.paths[plan.count - 1];
+  if (!sized) [[unlikely]]
+    plan.paths[plan.count++] = last_path_;
+}
 
 }  // namespace weft::rdma

@@ -32,8 +32,7 @@ struct StripePlan {
   /// Stripe `i` of a message of `size` bytes, the one that was planned for.
   constexpr Stripe stripe(std::uint8_t i, std::size_t size) const noexcept {
     const std::size_t offset = std::size_t{each} * i;
-    const std::size_t rest = size > offset ? size - offset : 0;
-    return {offset, rest < each ? rest : each, paths[i]};
+    return {offset, std::min(size - offset, std::size_t{each}), paths[i]};
   }
 };
 
@@ -43,26 +42,34 @@ constexpr std::uint8_t path_after(std::uint8_t last, std::uint8_t up) noexcept {
   return static_cast<std::uint8_t>(std::countr_zero(later != 0 ? later : up));
 }
 
-/// Every byte in exactly one stripe, in order; every stripe but the last a multiple of kStripeAlignment; no two stripes
-/// on one path; none on a path that is down (`up`: bit i for path i). The first takes the path after `last`, so that
-/// successive messages spread: short ones are not cut. An empty message is one empty stripe. `most`: how many stripes
-/// there may be. `size`: below 4 GiB.
-constexpr StripePlan plan_stripes(std::size_t size, std::uint8_t up, std::uint8_t last,
-                                  std::size_t most = kMaxStripes) noexcept {
-  StripePlan plan;
-  if (up == 0) [[unlikely]]
-    return plan;
-  plan.count = 1;
-  plan.each = static_cast<std::uint32_t>(size);
-  plan.paths[0] = path_after(last, up);
-  if (size < 2 * kMinStripeBytes) [[likely]]
-    return plan;
+/// The rest of plan_stripes() for a message that is long enough for more than one stripe.
+[[gnu::noinline]] constexpr void cut(StripePlan& plan, std::size_t size, std::uint8_t up, std::size_t most) noexcept {
   const std::size_t wanted = std::min({size / kMinStripeBytes, static_cast<std::size_t>(std::popcount(up)), most});
   std::size_t each = (size + wanted - 1) / wanted;
   each = (each + kStripeAlignment - 1) / kStripeAlignment * kStripeAlignment;
   plan.each = static_cast<std::uint32_t>(each);
   plan.count = static_cast<std::uint8_t>((size + each - 1) / each);
   for (std::uint8_t i = 1; i < plan.count; ++i) plan.paths[i] = path_after(plan.paths[i - 1], up);
+}
+
+/// Every byte in exactly one stripe, in order; every stripe but the last a multiple of kStripeAlignment; no two stripes
+/// on one path; none on a path that is down (`up`: bit i for path i). The first takes the path after `last`, so that
+/// successive messages spread: short ones are not cut. An empty message is one empty stripe. `most`: how many stripes
+/// there may be. `size`: below 4 GiB.
+constexpr void plan_stripes(StripePlan& plan, std::size_t size, std::uint8_t up, std::uint8_t last,
+                            std::size_t most = kMaxStripes) noexcept {
+  plan.count = 0;
+  if (up == 0) [[unlikely]]
+    return;
+  plan.count = 1;
+  plan.paths[0] = path_after(last, up);
+  plan.each = static_cast<std::uint32_t>(size);
+  if (size >= 2 * kMinStripeBytes) cut(plan, size, up, most);
+}
+constexpr StripePlan plan_stripes(std::size_t size, std::uint8_t up, std::uint8_t last,
+                                  std::size_t most = kMaxStripes) noexcept {
+  StripePlan plan;
+  plan_stripes(plan, size, up, last, most);
   return plan;
 }
 

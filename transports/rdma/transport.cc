@@ -187,7 +187,8 @@ TestStatus test(Request& request, int* sizes) noexcept {
       sizes[0] = static_cast<int>(static_cast<SendRequest&>(request).size);
     } else {
       const auto& receive = static_cast<RecvRequest&>(request);
-      for (std::size_t i = 0; i < receive.count; ++i) sizes[i] = static_cast<int>(receive.subs[i].received);
+      sizes[0] = static_cast<int>(receive.subs[0].received);
+      for (std::size_t i = 1; i < receive.count; ++i) sizes[i] = static_cast<int>(receive.subs[i].received);
     }
   }
   request.state = RequestState::kFree;
