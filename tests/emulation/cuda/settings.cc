@@ -5,11 +5,10 @@
 #include <sstream>
 
 #include "tests/emulation/cuda/log.h"
+#include "tests/emulation/default_places.h"
 
 namespace weft::emulation {
 namespace {
-
-constexpr unsigned kFirstBus = 0x10;
 
 long number(const char* name, long fallback) {
   const char* text = getenv(name);
@@ -22,14 +21,16 @@ std::vector<PciAddress> gpus_of_host() {
     std::stringstream stream(list);
     for (std::string item; std::getline(stream, item, ',');) {
       PciAddress address;
-      if (parse_pci_address(item.c_str(), &address))
+      // The bridges above it come first.
+      if (parse_pci_address(item.c_str() + item.rfind('/') + 1, &address))
         gpus.push_back(address);
       else
         log(0, "WEFT_LAB_CUDA_PCI: %s is no PCI address", item.c_str());
     }
   }
   const auto count = static_cast<size_t>(number("WEFT_LAB_CUDA_DEVICES", gpus.empty() ? 1 : long(gpus.size())));
-  for (unsigned bus = kFirstBus; gpus.size() < count; ++bus) gpus.push_back({0, bus, 0});
+  for (auto i = static_cast<unsigned>(gpus.size()); i < count; ++i)
+    gpus.push_back({DefaultPlaces::gpu_domain(i), DefaultPlaces::gpu_bus(i), 0});
   gpus.resize(count);
   return gpus;
 }

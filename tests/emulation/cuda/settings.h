@@ -18,7 +18,8 @@ bool parse_pci_address(const char* text, PciAddress* address);
 
 // The machine that is emulated, read from the environment once per process.
 //   WEFT_LAB_CUDA_DEVICES  GPUs of the host (1)
-//   WEFT_LAB_CUDA_PCI      their PCI addresses, separated by commas (0000:10:00.0 and up, one bus each)
+//   WEFT_LAB_CUDA_PCI      their PCI addresses, separated by commas, each with or without the bridges above it before
+//                          it: 0000:10:01.0/0000:11:00.0 (those of default_places.h)
 //   WEFT_LAB_CUDA_MEM_MB   memory of each (16384); only what is touched is used
 //   WEFT_LAB_CUDA_GDR      whether NICs may access it (1)
 //   WEFT_LAB_CUDA_DMABUF   whether it can be exported as a dma-buf (1)

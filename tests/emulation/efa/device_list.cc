@@ -8,7 +8,6 @@
 
 #include "tests/emulation/efa/context.h"
 #include "tests/emulation/efa/settings.h"
-#include "tests/emulation/efa/sysfs.h"
 
 namespace weft::emulation::efa {
 namespace {
@@ -24,9 +23,8 @@ std::vector<Device*> make_devices() {
     verbs.transport_type = static_cast<ibv_transport_type>(4);  // IBV_TRANSPORT_UNSPECIFIED
     snprintf(verbs.name, sizeof verbs.name, "efa_%u", i);
     snprintf(verbs.dev_name, sizeof verbs.dev_name, "uverbs%u", i);
-    snprintf(verbs.ibdev_path, sizeof verbs.ibdev_path, "%s", infiniband_folder(verbs.name).c_str());
-    snprintf(verbs.dev_path, sizeof verbs.dev_path, "%s/sys/class/infiniband_verbs/uverbs%u", settings().sysfs.c_str(),
-             i);
+    snprintf(verbs.ibdev_path, sizeof verbs.ibdev_path, "/sys/class/infiniband/efa_%u", i);
+    snprintf(verbs.dev_path, sizeof verbs.dev_path, "/sys/class/infiniband_verbs/uverbs%u", i);
     devices.push_back(device);
   }
   return devices;
@@ -37,9 +35,6 @@ const std::vector<Device*>& devices() {
   static std::once_flag once;
   static std::vector<Device*>* all;
   std::call_once(once, [] {
-    write_sysfs();
-    // libfabric reads abi_version below it.
-    setenv("SYSFS_PATH", (settings().sysfs + "/sys").c_str(), 1);
     // Peers copy out of and into this process, as a NIC would, also where only a parent may trace its children.
     prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
     all = new std::vector<Device*>(make_devices());

@@ -1,9 +1,10 @@
 #include "tests/emulation/efa/settings.h"
 
-#include <cstdio>
+#include <algorithm>
 #include <cstdlib>
 #include <sstream>
 
+#include "tests/emulation/default_places.h"
 #include "tests/emulation/efa/shared_memory.h"
 
 namespace weft::emulation::efa {
@@ -45,12 +46,13 @@ Settings* read_settings() {
   read->knobs = text("WEFT_LAB_EFA_KNOBS", "");
   read->sysfs = text("WEFT_LAB_EFA_SYSFS", "/dev/shm" + shared_name("sysfs." + std::to_string(read->node)));
   read->gpu_pci = list("WEFT_LAB_CUDA_PCI");
+  auto gpus = static_cast<uint32_t>(read->gpu_pci.size());
+  read_number("WEFT_LAB_CUDA_DEVICES", &gpus);
+  read->gpu_pci.resize(std::min<size_t>(read->gpu_pci.size(), gpus));
+  const DefaultPlaces places{read->nics, gpus};
+  for (auto i = static_cast<unsigned>(read->gpu_pci.size()); i < gpus; ++i) read->gpu_pci.push_back(places.gpu(i));
   read->pci = list("WEFT_LAB_EFA_PCI");
-  for (size_t i = read->pci.size(); i < read->nics; ++i) {
-    char address[32];
-    snprintf(address, sizeof address, "0000:fe:%02zx.0", i);
-    read->pci.emplace_back(address);
-  }
+  for (auto i = static_cast<unsigned>(read->pci.size()); i < read->nics; ++i) read->pci.push_back(places.nic(i));
   for (const std::string& item : list("WEFT_LAB_EFA_NUMA")) read->numa.push_back(atoi(item.c_str()));
   read->numa.resize(read->nics);
   return read;

@@ -12,10 +12,10 @@ namespace weft::emulation::efa {
 //   WEFT_LAB_NODE_VARIABLE  name of the variable that holds the host's number (WEFT_LAB_NODE; 0). Processes with the
 //                           same number share NICs, all others are across the network
 //   WEFT_LAB_EFA_PCI        PCI places of the NICs, separated by commas: addresses, each with the bridges above it
-//   before
-//                           it: 0000:10:01.0/0000:11:00.0 (0000:fe:00.0 and up)
+//                           before it: 0000:10:01.0/0000:11:00.0 (those of default_places.h)
 //   WEFT_LAB_EFA_NUMA       their NUMA nodes (0)
-//   WEFT_LAB_CUDA_PCI       PCI places of GPUs that stand in the same tree
+//   WEFT_LAB_CUDA_DEVICES   GPUs that stand in the same tree (as many as have a place)
+//   WEFT_LAB_CUDA_PCI       their PCI places
 //   WEFT_LAB_EFA_SYSFS      where the host's sysfs is written (/dev/shm/weft-efa.<domain>.sysfs.<node>)
 //   WEFT_LAB_EFA_KNOBS      knobs of its NICs from the start: latency_us=5,2:reorder=8 (2: of the third NIC alone)
 //   WEFT_LAB_EFA_SEED       of everything random (1)

@@ -2,10 +2,13 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <system_error>
+#include <vector>
 
 #include "tests/emulation/efa/settings.h"
 
@@ -14,109 +17,207 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kBridgeClass = "0x060400";
-constexpr const char* kNetworkClass = "0x020000";
-constexpr const char* kGpuClass = "0x030200";
-
 // All errors show later, as a NIC that nobody finds.
 void make_folder(const fs::path& path) {
   std::error_code ignored;
   fs::create_directories(path, ignored);
 }
+
+// Relative, as the kernel's are: it leads to the same file for all who see the tree, wherever that is for them.
 void link(const fs::path& target, const fs::path& name) {
+  std::error_code ignored;
+  fs::create_symlink(target.lexically_relative(name.parent_path()), name, ignored);
+}
+// To what is the machine's own.
+void link_outside(const fs::path& target, const fs::path& name) {
   std::error_code ignored;
   fs::create_symlink(target, name, ignored);
 }
 
 // In one step: another process of the host may be reading.
-void put(const fs::path& path, const std::string& text) {
-  const fs::path written = path.string() + "." + std::to_string(getpid());
-  std::ofstream(written) << text << '\n';
+void put_bytes(const fs::path& path, const std::string& bytes) {
+  fs::path written = path;
+  written += '.' + std::to_string(getpid());
+  std::ofstream(written, std::ios::binary) << bytes;
   std::error_code ignored;
   fs::rename(written, path, ignored);
 }
+void put(const fs::path& path, std::string text) { put_bytes(path, text += '\n'); }
 
-fs::path root() { return settings().sysfs; }
-fs::path sys() { return root() / "sys"; }
+fs::path sys() { return fs::path(settings().sysfs) / "sys"; }
 
-struct PciFiles {
-  std::string device_class, vendor, device;
-  int numa;
+// What the files of a device say.
+struct Card {
+  const char *device_class, *vendor, *device, *subsystem, *link_speed;
+};
+// Guess: a switch of PCIe 5.0, as on the newest instances. NCCL knows the vendor 0x1000 and asks more of it.
+constexpr Card kBridge{"0x060400", "0x1d0f", "0x0200", "0x0200", "32.0 GT/s PCIe"};
+// What the emulated CUDA and NVML say of a GPU.
+constexpr Card kGpu{"0x030200", "0x10de", "0x20b0", "0x134f", "16.0 GT/s PCIe"};
+
+struct Place {
+  std::vector<std::string> parts;  // addresses; the last is the device's, all before are bridges
+  int numa = 0;
 };
 
-void put_device(const fs::path& folder, const PciFiles& files) {
-  make_folder(folder);
-  put(folder / "class", files.device_class);
-  put(folder / "vendor", files.vendor);
-  put(folder / "device", files.device);
-  put(folder / "subsystem_vendor", files.vendor);
-  put(folder / "subsystem_device", files.device);
-  put(folder / "revision", "0x00");
-  put(folder / "numa_node", std::to_string(files.numa));
-  // Guess: PCIe 5.0 x16, as on the newest instances.
-  put(folder / "current_link_speed", "32.0 GT/s PCIe");
-  put(folder / "max_link_speed", "32.0 GT/s PCIe");
-  put(folder / "current_link_width", "16");
-  put(folder / "max_link_width", "16");
-  link(folder, sys() / "bus/pci/devices" / folder.filename());
+Place parse_place(const std::string& text, int numa) {
+  Place place{{}, numa};
+  for (const fs::path& part : fs::path(text)) place.parts.push_back(part.string());
+  if (place.parts.empty()) place.parts.emplace_back("0000:00:00.0");
+  return place;
 }
 
-// Bus numbers of a bridge come from its configuration space: header type 1, primary, secondary, subordinate.
-void put_bridge(const fs::path& folder, const std::string& child, int numa) {
-  put_device(folder, {kBridgeClass, "0x1d0f", "0x0200", numa});
-  unsigned domain = 0, bus = 0, child_bus = 0;
-  sscanf(folder.filename().c_str(), "%x:%x", &domain, &bus);
-  sscanf(child.c_str(), "%x:%x", &domain, &child_bus);
-  std::string space(64, '\0');
-  space[0] = 0x0f, space[1] = 0x1d, space[3] = 0x02;
-  space[0x0a] = 0x04, space[0x0b] = 0x06;
-  space[0x0e] = 1;
-  space[0x18] = static_cast<char>(bus);
-  space[0x19] = space[0x1a] = static_cast<char>(child_bus);
-  std::ofstream(folder / "config", std::ios::binary) << space;
+// Of an address: 0000:10 of 0000:10:01.0.
+std::string bus_of(const std::string& address) { return address.substr(0, address.find(':', address.find(':') + 1)); }
+unsigned bus_number(const std::string& address) {
+  unsigned domain = 0, bus = 0;
+  sscanf(address.c_str(), "%x:%x", &domain, &bus);
+  return bus;
 }
 
-// The folder of the device at the end of a place, its bridges made.
-fs::path put_place(const std::string& place, const PciFiles& files) {
-  fs::path folder = sys() / "devices/pci0000:00";
-  const fs::path parts = place;
-  for (auto part = parts.begin(); part != parts.end(); ++part) {
-    folder /= *part;
-    make_folder(folder);
-    if (const auto next = std::next(part); next != parts.end()) put_bridge(folder, next->string(), files.numa);
+// The processors near a device are those of its node; of the first node where the machine has no such node.
+std::string processors(int numa, const char* file) {
+  for (const int node : {numa, 0}) {
+    std::string line;
+    std::ifstream stream("/sys/devices/system/node/node" + std::to_string(node) + "/" + file);
+    if (std::getline(stream, line)) return line;
   }
-  put_device(folder, files);
-  return folder;
+  return {};
+}
+
+class PciTree {
+ public:
+  // All that will stand in the tree: a bridge must know all buses below it.
+  explicit PciTree(const std::vector<Place>& places) {
+    for (const Place& place : places)
+      for (size_t bridge = 0; bridge + 1 < place.parts.size(); ++bridge)
+        for (size_t below = bridge + 1; below < place.parts.size(); ++below)
+          reach(place.parts[bridge], bus_number(place.parts[below]));
+  }
+
+  // The folder of the device at the end of a place, its bridges made.
+  fs::path add(const Place& place, const Card& card) {
+    fs::path folder = sys() / "devices";
+    folder /= "pci" + bus_of(place.parts.front());
+    for (size_t i = 0; i < place.parts.size(); ++i) {
+      const std::string& address = place.parts[i];
+      put_bus(folder, bus_of(address));
+      folder /= address;
+      put_device(folder, i + 1 < place.parts.size() ? kBridge : card, place.numa);
+      if (i + 1 < place.parts.size()) put_bytes(folder / "config", bridge_config(address));
+    }
+    return folder;
+  }
+
+ private:
+  struct Buses {
+    unsigned first = 0xff, last = 0;
+  };
+
+  void reach(const std::string& bridge, unsigned bus) {
+    Buses& buses = below_[bridge];
+    buses.first = std::min(buses.first, bus);
+    buses.last = std::max(buses.last, bus);
+  }
+
+  // NCCL finds a device through its bus: class/pci_bus/BUS/../../ADDRESS.
+  static void put_bus(const fs::path& bridge, const std::string& bus) {
+    const fs::path folder = bridge / "pci_bus" / bus;
+    make_folder(folder);
+    link(folder, sys() / "class/pci_bus" / bus);
+  }
+
+  static void put_device(const fs::path& folder, const Card& card, int numa) {
+    make_folder(folder);
+    put(folder / "class", card.device_class);
+    put(folder / "vendor", card.vendor);
+    put(folder / "device", card.device);
+    put(folder / "subsystem_vendor", card.vendor);
+    put(folder / "subsystem_device", card.subsystem);
+    put(folder / "revision", "0x00");
+    put(folder / "numa_node", std::to_string(numa));
+    put(folder / "local_cpus", processors(numa, "cpumap"));
+    put(folder / "local_cpulist", processors(numa, "cpulist"));
+    for (const char* which : {"current", "max"}) {
+      put(folder / (std::string(which) + "_link_speed"), card.link_speed);
+      put(folder / (std::string(which) + "_link_width"), "16");
+    }
+    link(sys() / "bus/pci", folder / "subsystem");
+    link(folder, sys() / "bus/pci/devices" / folder.filename());
+  }
+
+  // hwloc takes the bus numbers of a bridge from its configuration space: header type 1, primary, secondary,
+  // subordinate.
+  std::string bridge_config(const std::string& address) const {
+    const Buses& buses = below_.at(address);
+    std::string space(64, '\0');
+    space[0] = 0x0f, space[1] = 0x1d, space[3] = 0x02;
+    space[0x0a] = 0x04, space[0x0b] = 0x06;
+    space[0x0e] = 1;
+    space[0x18] = static_cast<char>(bus_number(address));
+    space[0x19] = static_cast<char>(buses.first);
+    space[0x1a] = static_cast<char>(buses.last);
+    return space;
+  }
+
+  std::map<std::string, Buses> below_;
+};
+
+void put_nic(PciTree& tree, const Place& place, uint32_t index) {
+  char part[16];
+  snprintf(part, sizeof part, "0x%x", settings().part_id);
+  // Guess: PCIe 5.0, as on the newest instances.
+  const fs::path device = tree.add(place, {"0x020000", "0x1d0f", part, part, "32.0 GT/s PCIe"});
+  std::string name = "efa_";
+  name += std::to_string(index);
+  const fs::path infiniband = device / "infiniband" / name;
+  make_folder(infiniband);
+  link(sys() / "bus/pci/drivers/efa", device / "driver");
+  link(device, infiniband / "device");
+  link(infiniband, sys() / "class/infiniband" / name);
+}
+
+void write_sysfs() {
+  const Settings& host = settings();
+  for (const char* folder :
+       {"class/infiniband_verbs", "class/infiniband", "class/pci_bus", "bus/pci/drivers/efa", "bus/pci/devices"})
+    make_folder(sys() / folder);
+  // libfabric takes a machine without this file for one without RDMA devices.
+  put(sys() / "class/infiniband_verbs/abi_version", "1");
+  // The machine's own processors, for hwloc with HWLOC_FSROOT.
+  link_outside("/proc", fs::path(host.sysfs) / "proc");
+  link_outside("/sys/devices/system", sys() / "devices/system");
+
+  std::vector<Place> places;
+  for (uint32_t i = 0; i < host.nics; ++i) places.push_back(parse_place(host.pci[i], host.numa[i]));
+  for (const std::string& gpu : host.gpu_pci) {
+    Place place = parse_place(gpu, 0);
+    // A GPU is on the node of the NICs below the same switch, on the first one where there are none.
+    const auto nic = std::ranges::find_if(places, [&](const Place& other) {
+      return other.parts.size() > 1 && other.parts.front() == place.parts.front();
+    });
+    if (nic != places.end()) place.numa = nic->numa;
+    places.push_back(std::move(place));
+  }
+  PciTree tree(places);
+  for (uint32_t i = 0; i < places.size(); ++i) {
+    if (i < host.nics)
+      put_nic(tree, places[i], i);
+    else
+      tree.add(places[i], kGpu);
+  }
 }
 
 }  // namespace
 
-std::string pci_address(const std::string& place) { return place.substr(place.rfind('/') + 1); }
-
-std::string infiniband_folder(const std::string& nic) { return sys() / "class/infiniband" / nic; }
-
-void write_sysfs() {
-  const Settings& host = settings();
-  for (const char* folder : {"class/infiniband_verbs", "class/infiniband", "bus/pci/drivers/efa", "bus/pci/devices"})
-    make_folder(sys() / folder);
-  // libfabric takes a machine without this file for one without RDMA devices.
-  put(sys() / "class/infiniband_verbs/abi_version", "1");
-  // The machine's own processors, for hwloc.
-  link("/proc", root() / "proc");
-  link("/sys/devices/system", sys() / "devices/system");
-  char part[16];
-  snprintf(part, sizeof part, "0x%x", host.part_id);
-  for (uint32_t i = 0; i < host.nics; ++i) {
-    const std::string name = "efa_" + std::to_string(i);
-    const fs::path device = put_place(host.pci[i], {kNetworkClass, "0x1d0f", part, host.numa[i]});
-    const fs::path infiniband = device / "infiniband" / name;
-    make_folder(infiniband);
-    link(sys() / "bus/pci/drivers/efa", device / "driver");
-    link(device, infiniband / "device");
-    link(infiniband, infiniband_folder(name));
-  }
-  // Guess: the ids of an H200.
-  for (const std::string& place : host.gpu_pci) put_place(place, {kGpuClass, "0x10de", "0x2335", 0});
+const std::string& sysfs_root() {
+  // Never destroyed: programs read files until their very end.
+  static const std::string& root = *[] {
+    write_sysfs();
+    std::error_code ignored;
+    return new std::string(fs::canonical(settings().sysfs, ignored));
+  }();
+  return root;
 }
 
 }  // namespace weft::emulation::efa

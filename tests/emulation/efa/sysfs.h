@@ -4,14 +4,9 @@
 
 namespace weft::emulation::efa {
 
-// Writes the host's sysfs: the InfiniBand class folders that libfabric reads, and the PCI tree of NICs, GPUs and
-// bridges as hwloc reads it (HWLOC_FSROOT is the folder above "sys"). Several processes of one host may do so at once.
-void write_sysfs();
-
-// The last address of a PCI place: that of the device itself.
-std::string pci_address(const std::string& place);
-
-// The folder of a NIC's InfiniBand device.
-std::string infiniband_folder(const std::string& nic);
+// The folder above the "sys" of the host's own files: the InfiniBand class folders that libfabric reads, and the PCI
+// tree of NICs, GPUs and bridges as NCCL and hwloc read it. Canonical. Written with the first call; several processes
+// of one host may do so at once. Programs see it below /sys (emulated_path.h), or with HWLOC_FSROOT.
+const std::string& sysfs_root();
 
 }  // namespace weft::emulation::efa
