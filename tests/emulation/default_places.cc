@@ -11,19 +11,21 @@ namespace {
 constexpr unsigned kNicsPerSwitch = 4;
 // Downstream ports of a switch: one for each bus that NICs use, from this one on those of GPUs.
 constexpr unsigned kFirstGpuPort = 0x10;
-constexpr unsigned kNicBuses = DefaultPlaces::kBusesPerGpu - 2;
+constexpr unsigned kNicBuses = DefaultPlaces::kBusesPerGpu - 3;
 // Of the ports above the switches. Not bus 0: block devices and others of the machine itself say that they are there.
 constexpr unsigned kRootBus = DefaultPlaces::kFirstGpuBus - DefaultPlaces::kBusesPerGpu;
 
 unsigned ceiling(unsigned dividend, unsigned divisor) { return (dividend + divisor - 1) / divisor; }
 
-// A device below the switch whose buses begin with those of that GPU. The first one is inside the switch.
+// A device below the switch whose buses begin with those of that GPU: the port above the switch, the switch's own port
+// to it, the one to the device, and the device.
 std::string below(unsigned first_gpu, unsigned port, unsigned bus, unsigned device) {
   const unsigned domain = DefaultPlaces::gpu_domain(first_gpu);
-  const unsigned inside = DefaultPlaces::gpu_bus(first_gpu) - DefaultPlaces::kBusesPerGpu + 1;
-  char place[64];
-  snprintf(place, sizeof place, "%04x:%02x:%02x.0/%04x:%02x:%02x.0/%04x:%02x:%02x.0", domain, kRootBus,
-           first_gpu % DefaultPlaces::kGpusPerDomain + 1, domain, inside, port, domain, bus, device);
+  const unsigned up = DefaultPlaces::gpu_bus(first_gpu) - DefaultPlaces::kBusesPerGpu + 1;
+  const unsigned slot = first_gpu % DefaultPlaces::kGpusPerDomain + 1;
+  char place[128];
+  snprintf(place, sizeof place, "%04x:%02x:%02x.0/%04x:%02x:00.0/%04x:%02x:%02x.0/%04x:%02x:%02x.0", domain, kRootBus,
+           slot, domain, up, domain, up + 1, port, domain, bus, device);
   return place;
 }
 

@@ -15,7 +15,7 @@ struct DefaultPlaces {
   static constexpr unsigned gpu_domain(unsigned gpu) { return gpu / kGpusPerDomain; }
   static constexpr unsigned gpu_bus(unsigned gpu) { return kFirstGpuBus + gpu % kGpusPerDomain * kBusesPerGpu; }
 
-  // Addresses, bridges first: 0000:42:01.0/0000:43:10.0/0000:53:00.0.
+  // Addresses, bridges first: 0000:42:01.0/0000:43:00.0/0000:44:10.0/0000:53:00.0.
   std::string gpu(unsigned index) const;
   std::string nic(unsigned index) const;
 

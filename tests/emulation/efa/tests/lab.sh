@@ -62,7 +62,7 @@ pair() {
 suite() {
   local program=$WEFT_LAB_BUILD/bin/weft-efa-tests
   [[ -x $program ]] || skip "no $program: libfabric came after this build folder was configured, configure it again"
-  passes --nics 2 -- "$program" --gtest_filter="*/$1Test.*"
+  passes --nics 2 -- "$program" --gtest_filter="$1Test.*:*/$1Test.*"
   says 1 '  PASSED  . [1-9][0-9]* test'
   grep OK "$log"
 }
@@ -93,20 +93,53 @@ case_failure() { suite Failure; }
 case_direct() { suite Direct; }
 case_peer() { suite Peer; }
 case_dma-buf() { suite DmaBuf; }
+case_sysfs() { suite Sysfs; }
 
-# PCI places are where hwloc looks, with their bridges above them.
+# PCI places are what was asked for, with their bridges above them, also for libfabric.
 case_pci() {
   # shellcheck disable=SC2016 # for the shell inside
   passes --nics 2 --pci 0000:10:01.0/0000:11:00.0,0000:10:02.0/0000:12:00.0 --gpu-pci 0000:10:03.0/0000:13:00.0 \
-    --numa 0,0 -- bash -c '
-    fi_info -p efa -v | grep -E "bus_id|function_id|domain_id" | head -40
-    cd /dev/shm/weft-efa.$WEFT_LAB_EFA_DOMAIN.sysfs.0/sys
-    ls -d devices/pci0000:00/*/*:00.0
-    for device in 0000:10:01.0 0000:11:00.0 0000:13:00.0; do cat bus/pci/devices/$device/class; done'
-  says 3 '^devices/pci0000:00/0000:10:0[123].0/0000:1[123]:00.0$'
+    --numa 0,1 -- bash -c '
+    fi_info -p efa -f efa-direct -v | grep -E "bus_id"
+    ls -d /sys/devices/pci0000:10/*/*:00.0
+    for device in 0000:10:01.0 0000:11:00.0 0000:13:00.0; do cat /sys/bus/pci/devices/$device/class; done
+    cat /sys/bus/pci/devices/0000:12:00.0/numa_node'
+  says 1 'bus_id: 17$'
+  says 1 'bus_id: 18$'
+  says 3 '^/sys/devices/pci0000:10/0000:10:0[123].0/0000:1[123]:00.0$'
   says 1 '^0x060400$'
   says 1 '^0x020000$'
   says 1 '^0x030200$'
+  says 1 '^1$'
+}
+
+# hwloc finds them below /sys, and below the root of the host's own tree.
+case_hwloc() {
+  command -v lstopo-no-graphics >/dev/null || skip "no lstopo-no-graphics: apt-get install hwloc-nox"
+  local places=(
+    --pci "0000:20:01.0/0000:21:00.0/0000:22:01.0/0000:23:00.0,0000:30:01.0/0000:31:00.0/0000:32:01.0/0000:33:00.0"
+    --gpu-pci "0000:20:01.0/0000:21:00.0/0000:22:02.0/0000:24:00.0,0000:30:01.0/0000:31:00.0/0000:32:02.0/0000:34:00.0")
+  local root tree='  HostBridge
+    PCIBridge
+      PCIBridge
+        PCIBridge
+          PCI 23:00.0 (Ethernet)
+            OpenFabrics "efa_0"
+        PCIBridge
+          PCI 24:00.0 (3D)
+  HostBridge
+    PCIBridge
+      PCIBridge
+        PCIBridge
+          PCI 33:00.0 (Ethernet)
+            OpenFabrics "efa_1"
+        PCIBridge
+          PCI 34:00.0 (3D)'
+  # shellcheck disable=SC2016 # for the shell inside
+  for root in "" '/dev/shm/weft-efa.$WEFT_LAB_EFA_DOMAIN.sysfs.0'; do
+    passes --nics 2 --gpus 2 "${places[@]}" -- bash -c "ls /sys/bus/pci; ${root:+HWLOC_FSROOT=$root }lstopo-no-graphics"
+    diff <(grep -E 'Bridge|PCI|OpenFabrics' "$log") <(echo "$tree") || die "hwloc sees another tree (HWLOC_FSROOT=$root)"
+  done
 }
 
 # Left-overs of a killed run are gone after the next one.
