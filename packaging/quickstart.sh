@@ -21,7 +21,7 @@ die() {
 build_packages=(g++ cmake ninja-build nlohmann-json3-dev libcli11-dev)
 # The headers to build with and the library to run with. Amazon's EFA installer brings newer ones.
 if [[ ! -e /opt/amazon/efa/include/rdma/fabric.h ]]; then build_packages+=(libfabric-dev libfabric1); fi
-test_packages=(git libgtest-dev libgmock-dev libbenchmark-dev gnuplot-nox valgrind shellcheck
+test_packages=(git libgtest-dev libgmock-dev libbenchmark-dev gnuplot-nox hwloc-nox valgrind shellcheck
   clang-19 libclang-rt-19-dev clang-format-19 clang-tidy-19)
 # What the lab builds libfabric and NCCL with, from Debian's source packages.
 lab_packages=(autoconf automake binutils debian-archive-keyring libnl-3-dev libnl-route-3-dev libtool libudev-dev make

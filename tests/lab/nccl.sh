@@ -101,6 +101,36 @@ case_efa-gpu-memory() {
   says 'device 0 is .* memory: host, GPU' "Weft serves GPU memory"
   says 'GDR 1' "NCCL gave the NICs GPU memory"
 }
+# NICs 0 and 1 share a switch with GPU 0, NICs 2 and 3 one with GPU 1: NCCL sees it, and every GPU uses the NICs near it.
+case_efa-topology() {
+  local a=0000:20:01.0/0000:21:00.0/0000:22 b=0000:30:01.0/0000:31:00.0/0000:32
+  with_nics 4 --gpus 2 --pci "$a:01.0/0000:23:00.0,$a:02.0/0000:24:00.0,$b:01.0/0000:33:00.0,$b:02.0/0000:34:00.0" \
+    --gpu-pci "$a:03.0/0000:25:00.0,$b:03.0/0000:35:00.0"
+  NCCL_TOPO_DUMP_FILE=$scratch/topology NCCL_DEBUG_SUBSYS=INIT,NET,ENV,GRAPH passes -p 2 -g 2 -e 256K all-to-all
+  says 'device 0 is .* PCI /sys/devices/pci0000:20/0000:20:01.0/0000:21:00.0/0000:22:01.0/0000:23:00.0,' "Weft found NIC 0"
+  says 'device 3 is .* PCI /sys/devices/pci0000:30/0000:30:01.0/0000:31:00.0/0000:32:02.0/0000:34:00.0,' "Weft found NIC 3"
+  # What is below which bridge, in NCCL's own file.
+  diff <(awk -F'"' '/class="0x0604/ { bridge = $2 } /<net / { print bridge, "NIC", $4 } /<gpu / { print bridge, "GPU", $2 }' \
+    "$scratch/topology") - <<'TEXT' || die "NCCL sees another tree"
+0000:21:00.0 NIC 0
+0000:21:00.0 NIC 1
+0000:21:00.0 GPU 0
+0000:31:00.0 NIC 2
+0000:31:00.0 NIC 3
+0000:31:00.0 GPU 1
+TEXT
+  # Of "0[0] -> 3[1] [receive] via NET/Weft/2/GDRDMA" the GPU is 1, that of the sender where it says "send".
+  says '\[(send|receive)\] via NET/Weft/[0-3]/GDRDMA' "NICs access GPU memory"
+  if grep -E '\[0\] (-> .* \[send\]|\[receive\]) via NET/Weft/[23]' "$log" ||
+    grep -E '\[1\] (-> .* \[send\]|\[receive\]) via NET/Weft/[01]' "$log"; then die "a GPU uses a NIC far from it"; fi
+}
+# Nobody says where they are: a NIC and a GPU still share a switch.
+case_efa-default-places() {
+  with_nics 2 --gpus 2
+  NCCL_DEBUG_SUBSYS=INIT,NET,ENV,GRAPH passes -p 2 -g 2 -e 64K all-reduce
+  says 'GPU/0-53000 :.* NET/0-0 \([^)]*/PIX\) NET/0-1 \([^)]*/PHB\)' "NIC 0 is near GPU 0"
+  says 'GPU/0-64000 :.* NET/0-0 \([^)]*/PHB\) NET/0-1 \([^)]*/PIX\)' "NIC 1 is near GPU 1"
+}
 # One of four NICs of each host dies after some writes: the collectives go on with right data.
 case_efa-failover() {
   with_nics 4 --rails 4 --knobs 2:fail_after=60
