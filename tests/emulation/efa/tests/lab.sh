@@ -93,6 +93,7 @@ case_failure() { suite Failure; }
 case_direct() { suite Direct; }
 case_peer() { suite Peer; }
 case_dma-buf() { suite DmaBuf; }
+case_default-places() { suite DefaultPlaces; }
 case_sysfs() { suite Sysfs; }
 
 # PCI places are what was asked for, with their bridges above them, also for libfabric.
