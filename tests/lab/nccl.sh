@@ -77,10 +77,12 @@ case_tcp-2() { passes -p 2; }
 case_tcp-4() { passes -p 4; }
 case_tcp-8() { passes -p 8 -e 2M; }
 case_types() { passes -p 2 -b 1K -e 64K -f 64 -n 1 -d all -o all all-reduce reduce-scatter reduce; }
+# NCCL's buffers in host memory.
 case_efa-2() {
   with_nics 1
-  passes -p 2
+  NCCL_NET_GDR_LEVEL=LOC passes -p 2
   says 'provider efa' "Weft took the NICs"
+  says 'GDR 0' "NCCL kept its buffers in host memory"
 }
 # The send/receive transport on the same NICs.
 case_efa-messages() {
@@ -94,10 +96,11 @@ case_efa-rails() {
   passes -p 4 -e 2M
   says 'provider efa .* 1 device' "four NICs are one device"
 }
-# The NICs read and write GPU memory themselves: libfabric registers it with the emulated driver.
+# The NICs read and write GPU memory themselves, as they share a switch with the GPU: libfabric registers it with the
+# emulated driver.
 case_efa-gpu-memory() {
   with_nics 4 --rails 4
-  NCCL_NET_GDR_LEVEL=SYS passes -p 2 -e 4M
+  passes -p 2 -e 4M
   says 'device 0 is .* memory: host, GPU' "Weft serves GPU memory"
   says 'GDR 1' "NCCL gave the NICs GPU memory"
 }
