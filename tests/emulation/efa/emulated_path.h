@@ -25,7 +25,7 @@ class EmulatedPath {
  private:
   const char* path_;
   // Left alone until it is needed: nearly no call is for the tree.
-  char emulated_[PATH_MAX];  // NOLINT(cppcoreguidelines-pro-type-member-init)
+  char emulated_[PATH_MAX];
 };
 
 }  // namespace weft::emulation::efa

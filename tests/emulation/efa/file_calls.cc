@@ -1,6 +1,6 @@
 // The C library's calls that take a path, in front of its own ones: the program, and all libraries that it loads, see
-// the emulated host's PCI and RDMA devices below /sys. What works inside the C library does not (glob(), nftw()), nor
-// what asks the kernel directly.
+// the emulated host's PCI and RDMA devices below /sys. chdir(), glob(), nftw() and direct system calls see the
+// machine's.
 #undef _FORTIFY_SOURCE  // its own definitions of these calls would be in the way
 
 #include <dirent.h>
@@ -148,6 +148,7 @@ WEFT_LIBC ssize_t lgetxattr(const char* path, const char* name, void* value, siz
   return next_lgetxattr(EmulatedPath(path).get(), name, value, room);
 }
 
+// NOLINTBEGIN(readability-identifier-naming): the C library's names.
 // What a program calls that was built with _FORTIFY_SOURCE. The emulator checks no sizes.
 WEFT_LIBC int __open_2(const char* path, int flags) { return open(path, flags); }
 WEFT_LIBC int __open64_2(const char* path, int flags) { return open(path, flags); }
@@ -170,3 +171,4 @@ WEFT_LIBC int __fxstatat(int, int folder, const char* path, struct stat* status,
 WEFT_LIBC int __xstat64(int, const char*, struct stat64*) __attribute__((alias("__xstat")));
 WEFT_LIBC int __lxstat64(int, const char*, struct stat64*) __attribute__((alias("__lxstat")));
 WEFT_LIBC int __fxstatat64(int, int, const char*, struct stat64*, int) __attribute__((alias("__fxstatat")));
+// NOLINTEND(readability-identifier-naming)
