@@ -154,7 +154,7 @@ TEST(FailureTest, NoRankOutlivesItsParent) {
   ASSERT_TRUE(wait_until([] { return processes_with(marker()).size() == 3; }));
   program.send_signal(SIGKILL);
   EXPECT_EQ(program.wait().status, 1009);
-  EXPECT_TRUE(wait_until([] { return processes_with(marker()).size() == 0; }));
+  EXPECT_TRUE(wait_until([] { return processes_with(marker()).empty(); }));
   unlink(marker().c_str());
 }
 

@@ -1,9 +1,9 @@
 // weft-nccl-test: the real NCCL between processes of this machine, each of which it takes for a host, on emulated GPUs.
 // Every byte is checked. Needs a libcudart, libcuda and libnccl that the loader finds: run it under weft-lab.
-#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <string>

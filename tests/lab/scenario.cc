@@ -1,7 +1,6 @@
 #include "tests/lab/scenario.h"
 
-#include <signal.h>
-
+#include <csignal>
 #include <cstdio>
 #include <vector>
 

@@ -53,8 +53,10 @@ char* Arena::allocate(size_t bytes) {
 void Arena::release(char* address, size_t bytes) {
   size_t length = round_up(bytes, kPageSize);
   size_t offset = offset_of(address);
-  mmap(address, length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd_,
-       static_cast<off_t>(offset));
+  // Within a range that is mapped already: cannot fail but for want of kernel memory, and then the GPU's use of it ends
+  // the process.
+  static_cast<void>(mmap(address, length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd_,
+                         static_cast<off_t>(offset)));
   fallocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset), static_cast<off_t>(length));
   const std::lock_guard lock(mutex_);
   used_ -= length;

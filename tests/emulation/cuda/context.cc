@@ -76,7 +76,8 @@ void Context::drain_blocking() {
 Context& primary_context(int device) {
   static auto& contexts = *[] {
     auto* all = new std::vector<std::unique_ptr<Context>>;
-    for (size_t i = 0; i < settings().visible.size(); ++i) all->push_back(std::make_unique<Context>(int(i)));
+    for (size_t i = 0; i < settings().visible.size(); ++i)
+      all->push_back(std::make_unique<Context>(static_cast<int>(i)));
     return all;
   }();
   return *contexts[static_cast<size_t>(device)];

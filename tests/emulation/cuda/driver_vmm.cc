@@ -128,7 +128,9 @@ WEFT_EMULATED CUresult cuMemUnmap(CUdeviceptr address, size_t size) {
     release(found->second.allocation);
     mappings().by_address.erase(found);
   }
-  mmap(pointer(address), size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+  // When it fails, the old mapping stays until the address is used anew.
+  static_cast<void>(
+      mmap(pointer(address), size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0));
   if (!address_space().remove(pointer(address), MemoryKind::kMapped)) {
     address_space().remove(pointer(address), MemoryKind::kPinnedHost);
   }

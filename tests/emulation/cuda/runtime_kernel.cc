@@ -67,7 +67,7 @@ WEFT_EMULATED cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block, si
   *grid = top.grid;
   *block = top.block;
   *shared = top.shared;
-  memcpy(stream, &top.stream, sizeof top.stream);
+  memcpy(stream, static_cast<const void*>(&top.stream), sizeof top.stream);
   return cudaSuccess;
 }
 WEFT_EMULATED cudaError_t __cudaGetKernel(cudaKernel_t* kernel, const void* stub) {

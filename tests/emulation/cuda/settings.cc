@@ -28,7 +28,8 @@ std::vector<PciAddress> gpus_of_host() {
         log(0, "WEFT_LAB_CUDA_PCI: %s is no PCI address", item.c_str());
     }
   }
-  const auto count = static_cast<size_t>(number("WEFT_LAB_CUDA_DEVICES", gpus.empty() ? 1 : long(gpus.size())));
+  const auto count =
+      static_cast<size_t>(number("WEFT_LAB_CUDA_DEVICES", gpus.empty() ? 1 : static_cast<long>(gpus.size())));
   for (auto i = static_cast<unsigned>(gpus.size()); i < count; ++i)
     gpus.push_back({DefaultPlaces::gpu_domain(i), DefaultPlaces::gpu_bus(i), 0});
   gpus.resize(count);

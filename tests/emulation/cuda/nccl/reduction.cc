@@ -21,19 +21,19 @@ struct Bf16 {
 // What a type is computed in.
 template <class T>
 struct ComputedIn {
-  using type = T;
+  using Type = T;
 };
 template <>
 struct ComputedIn<uint8_t> {
-  using type = uint32_t;  // no promotion to int
+  using Type = uint32_t;  // no promotion to int
 };
 template <>
 struct ComputedIn<_Float16> {
-  using type = float;
+  using Type = float;
 };
 template <>
 struct ComputedIn<Bf16> {
-  using type = float;
+  using Type = float;
 };
 
 template <class T>
@@ -46,7 +46,7 @@ T argument_as(uint64_t argument) {
 
 template <class T>
 void combine_as(const Reduction& reduction, T* to, const T* one, const T* other, size_t count) {
-  using Wide = typename ComputedIn<T>::type;
+  using Wide = typename ComputedIn<T>::Type;
   const auto each = [&](auto function) {
     for (size_t i = 0; i < count; ++i) to[i] = function(one[i], other[i]);
   };
@@ -70,7 +70,7 @@ void combine_as(const Reduction& reduction, T* to, const T* one, const T* other,
 
 template <class T>
 void scale_as(const Reduction& reduction, T* to, const T* from, size_t count) {
-  using Wide = typename ComputedIn<T>::type;
+  using Wide = typename ComputedIn<T>::Type;
   const auto factor = Wide(argument_as<T>(reduction.argument));
   for (size_t i = 0; i < count; ++i) to[i] = T(Wide(from[i]) * factor);
 }

@@ -21,7 +21,8 @@ void Scheduler::run() {
   for (int idle = 0;;) {
     progress_ = false;
     bool left = false;
-    for (size_t i = 0; i < entries_.size(); ++i) {  // by index: a fiber may spawn others
+    // By index: a fiber may spawn others.
+    for (size_t i = 0; i < entries_.size(); ++i) {  // NOLINT(modernize-loop-convert)
       Fiber& fiber = entries_[i]->fiber;
       if (fiber.done) continue;
       left = true;

@@ -14,7 +14,7 @@ namespace weft::emulation::efa {
 
 // Two stations of one host on two NICs, and the rig from outside. The parameter is the fabric: efa or efa-direct.
 class Link : public testing::TestWithParam<std::string> {
- protected:
+ public:
   Link() : sender(GetParam(), 0), receiver(GetParam(), 1) {
     reset();
     sender.connect(receiver.card());
