@@ -60,7 +60,10 @@ SoakPlan SoakPlan::of(std::uint64_t seed) {
     stream.max_group = 1 + random.below(bench::kMaxSubReceives);
     stream.tags = 1 + random.below(20);
     stream.max_bytes = one_of<std::size_t>(random, {1000, 300'000, std::size_t{2} << 20});
-    stream.optional = random.chance(0.5) ? 0.4 : 0;
+    // On one rail a receive is given back early, and nobody is left to answer what its sender asks; there is nothing to
+    // ask on EFA, where a write needs no posted receive and so cannot find none.
+    const bool asks = plan.rails == 1 && !plan.errors.empty();
+    stream.optional = random.chance(0.5) && !asks ? 0.4 : 0;
     stream.left_open = random.chance(0.5) ? random.below(20) : 0;
     plan.streams.push_back({random.chance(0.5), stream});
   }
