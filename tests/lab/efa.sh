@@ -113,6 +113,111 @@ case_all-nics-die() {
   says 'WARN NET/Weft: peer .* cannot be reached any more over any of 2 rails' "the reason"
 }
 
+# program NAME ARGUMENT...: a test of its own instead of weft-bench.
+program() {
+  [[ -x $WEFT_LAB_BUILD/bin/$1 ]] || skip "no $1 in this build folder"
+  "${before[@]}" "$WEFT_LAB_BUILD/bin/$1" "${@:2}" >"$log" 2>&1 || {
+    cat "$log"
+    die "$*"
+  }
+}
+# Random traffic over NICs that reorder and fail at random. WEFT_LAB_RUNS says how many seeds, WEFT_LAB_SEED the first.
+case_soak() {
+  nics 1
+  program weft-soak --runs "${WEFT_LAB_RUNS:-6}" --seed "${WEFT_LAB_SEED:-1}"
+  tail -1 "$log"
+}
+# peers TEST: those of weft-peer-tests.
+peers() {
+  program weft-peer-tests --gtest_filter="$1"
+  says '  PASSED  . [1-9][0-9]* test' "some tests ran"
+  grep -E '  OK |connections in' "$log"
+}
+case_peers-1-rail() { nics 1 && peers 'PeersTest.*'; }
+case_peers-4-rails() { nics 4 && peers 'PeersTest.*'; }
+case_connections-1-rail() { nics 1 && peers 'ConnectionsTest.*'; }
+case_connections-4-rails() { nics 4 && peers 'ConnectionsTest.*'; }
+
+# One NIC of one host dies at a moment that a seed chooses, as above: over so many runs of each pattern.
+case_random-nic-dies() {
+  local first=${WEFT_LAB_SEED:-1} runs=${WEFT_LAB_RUNS:-2} pattern seed nic after died=0
+  nics 4
+  for pattern in all-reduce all-to-all; do
+    for ((seed = first; seed < first + runs; ++seed)); do
+      RANDOM=$seed
+      # Not before all are connected, for which the lead NIC is needed.
+      nic=$((RANDOM % 4)):$((RANDOM % 4)) after=$((30 + RANDOM % 400))
+      # shellcheck disable=SC2016 # for the shell inside, which sets the knob before a rank opens the NIC
+      "${before[@]}" bash -c 'weft-efactl set "$0" fail_after="$1" && exec "${@:2}"' "$nic" "$after" \
+        "$WEFT_LAB_BUILD/bin/weft-bench" "$pattern" --ranks 4 -b 1M -e 1M -n 200 -w 0 --timeout 60 >"$log" 2>&1 ||
+        die "$pattern with NIC $nic dying after $after work requests (WEFT_LAB_SEED=$seed WEFT_LAB_RUNS=1)"
+      says 'Out of bounds values : 0 OK' "every byte is right (WEFT_LAB_SEED=$seed WEFT_LAB_RUNS=1)"
+      if grep -q 'rail efa_[0-3]-rdm to peer .* failed' "$log"; then died=$((died + 1)); fi
+    done
+  done
+  echo "$((2 * runs)) runs, in $died of them a NIC died before the end"
+  ((died > 0)) || die "no NIC died in mid-run"
+}
+
+# start ARGUMENT...: weft-bench in the background, up to the moment when data moves. Sets run.
+start() {
+  "${before[@]}" "$WEFT_LAB_BUILD/bin/weft-bench" "$@" >"$log" 2>&1 &
+  run=$!
+  until "$WEFT_LAB_BUILD/bin/weft-efactl" -d "lab-$run" counters 1:0 2>/dev/null | grep -q 'writes=[1-9][0-9][0-9]'; do
+    kill -0 "$run" || die "weft-bench"
+    sleep 0.02
+  done
+}
+# signal_rank NAME RANK: to that rank of the run.
+signal_rank() {
+  local process
+  for process in /proc/[0-9]*; do
+    if tr '\0' '\n' 2>/dev/null <"$process/environ" | grep -qx "WEFT_LAB_EFA_DOMAIN=lab-$run" &&
+      tr '\0' ' ' 2>/dev/null <"$process/cmdline" | grep -q "weft-bench .*--rank $2 "; then
+      kill "-$1" "${process#/proc/}"
+      return
+    fi
+  done
+  die "no rank $2"
+}
+# A rank that is killed ends the others, in their own words.
+case_rank-dies() {
+  nics 4
+  start all-to-all --ranks 4 -b 64K -e 64K -n 1000000 -w 0 --timeout 100
+  SECONDS=0
+  signal_rank KILL 2
+  if wait "$run"; then die "it cannot have ended well"; fi
+  echo "ended after $SECONDS s"
+  says 'WARN NET/Weft: peer .* cannot be reached any more over any of 4 rails' "the reason"
+  says 'rank 2 \(pid [0-9]+\) was killed by signal 9' "who"
+}
+# A rank that is frozen is named by the others, who end at weft-bench's limit: Weft itself goes on waiting.
+case_rank-freezes() {
+  nics 4
+  export WEFT_STALL_WARNING_S=1
+  start all-reduce --ranks 3 -b 64K -e 64K -n 1000000 -w 0 --timeout 2
+  SECONDS=0
+  signal_rank STOP 1
+  if wait "$run"; then die "it cannot have ended well"; fi
+  echo "ended after $SECONDS s"
+  says 'WARN NET/Weft: .* with peer .* have not moved for 1 s; the peer can be reached, so its process is probably' "who"
+  says 'nothing moved for 2 s: .* rank [0-2] hangs' "why it ended"
+}
+# It goes on, and so do all.
+case_rank-thaws() {
+  nics 4 reorder=16
+  export WEFT_STALL_WARNING_S=1
+  start all-reduce --ranks 3 -b 64K -e 64K -n 3000 -w 0 --timeout 60
+  signal_rank STOP 1
+  until grep -q 'have not moved for' "$log"; do
+    kill -0 "$run" || die "it ended while a rank was frozen"
+    sleep 0.05
+  done
+  signal_rank CONT 1
+  wait "$run" || die "weft-bench"
+  says 'Out of bounds values : 0 OK' "every byte is right"
+}
+
 declare -F "case_${1:-}" >/dev/null || {
   echo "usage: efa.sh CASE, of: $(declare -F | sed -n 's/.* case_//p' | tr '\n' ' ')" >&2
   exit 2
