@@ -3,7 +3,7 @@
 #include <array>
 #include <initializer_list>
 
-namespace weft::efa_test {
+namespace weft::soak {
 namespace {
 
 /// What an immediate can tell apart (transports/rdma/immediate.h): a run goes round several times.
@@ -91,4 +91,4 @@ std::string SoakPlan::text() const {
   return line;
 }
 
-}  // namespace weft::efa_test
+}  // namespace weft::soak

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "tests/efa/stream.h"
+#include "tests/support/stream.h"
 
-namespace weft::efa_test {
+namespace weft::soak {
 
 /// Two devices of the plugin talk to each other.
 struct SoakPlan {
@@ -35,4 +35,4 @@ struct SoakPlan {
   std::vector<Direction> streams;
 };
 
-}  // namespace weft::efa_test
+}  // namespace weft::soak

@@ -6,7 +6,7 @@
 
 #include "tests/emulation/efa/rig.h"
 
-namespace weft::efa_test {
+namespace weft::soak {
 namespace {
 
 namespace lab = emulation::efa;
@@ -114,4 +114,4 @@ Result<std::string> run(const SoakPlan& plan, const std::string& plugin_path) {
   return Run(plan, *plugin).go();
 }
 
-}  // namespace weft::efa_test
+}  // namespace weft::soak

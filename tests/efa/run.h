@@ -5,9 +5,9 @@
 
 #include "tests/efa/plan.h"
 
-namespace weft::efa_test {
+namespace weft::soak {
 
 /// What a run that went well did, in a few words; or what went wrong.
 Result<std::string> run(const SoakPlan& plan, const std::string& plugin_path);
 
-}  // namespace weft::efa_test
+}  // namespace weft::soak

@@ -17,7 +17,7 @@
 #include "tests/efa/run.h"
 #include "tests/emulation/efa/rig.h"
 
-namespace weft::efa_test {
+namespace weft::soak {
 namespace {
 
 /// Above all that a run waits for by itself: a call into the plugin that does not return.
@@ -160,10 +160,10 @@ int run_all(const Options& options) {
 }
 
 }  // namespace
-}  // namespace weft::efa_test
+}  // namespace weft::soak
 
 int main(int argc, char** argv) {
-  using namespace weft::efa_test;
+  using namespace weft::soak;
   const auto options = parse(argc, argv);
   if (!options) {
     std::fputs(kHelp, stderr);

@@ -79,6 +79,19 @@ ssize_t post_send(fid_ep* raw, Verb verb, const void* data, std::size_t size, vo
   return ep.network.send(ep, {verb, ep.number, peer, data, size, tag}, descriptor, context);
 }
 
+ssize_t post_one_sided(fid_ep* raw, Verb verb, const void* data, std::size_t size, void* descriptor, fi_addr_t to,
+                       std::uint64_t remote, std::uint64_t key, std::uint64_t immediate, void* context) {
+  auto& ep = static_cast<FakeEndpoint&>(*raw);
+  const Entry entry(ep.network, ep.cq);
+  const std::size_t peer = ep.av != nullptr ? ep.av->endpoint_of(to) : 0;
+  if (peer == 0) {
+    ep.network.complain("a one-sided operation with an address that is not in the address vector");
+    return -FI_EINVAL;
+  }
+  const PostEvent event = {verb, ep.number, peer, data, size, 0, remote, key, static_cast<std::uint32_t>(immediate)};
+  return ep.network.send(ep, event, descriptor, context);
+}
+
 ssize_t post_receive(fid_ep* raw, void* descriptor, fi_addr_t from, PostedReceive wanted) {
   auto& ep = static_cast<FakeEndpoint&>(*raw);
   const Entry entry(ep.network, ep.cq);
@@ -114,6 +127,21 @@ ssize_t tagged_receive(fid_ep* ep, void* data, std::size_t size, void* descripto
   wanted.ignore = ignore;
   wanted.tagged = true;
   return post_receive(ep, descriptor, from, wanted);
+}
+
+ssize_t write(fid_ep* ep, const void* data, std::size_t size, void* descriptor, fi_addr_t to, std::uint64_t remote,
+              std::uint64_t key, void* context) {
+  return post_one_sided(ep, Verb::kWrite, data, size, descriptor, to, remote, key, 0, context);
+}
+
+ssize_t write_data(fid_ep* ep, const void* data, std::size_t size, void* descriptor, std::uint64_t immediate,
+                   fi_addr_t to, std::uint64_t remote, std::uint64_t key, void* context) {
+  return post_one_sided(ep, Verb::kWriteData, data, size, descriptor, to, remote, key, immediate, context);
+}
+
+ssize_t read(fid_ep* ep, void* data, std::size_t size, void* descriptor, fi_addr_t from, std::uint64_t remote,
+             std::uint64_t key, void* context) {
+  return post_one_sided(ep, Verb::kRead, data, size, descriptor, from, remote, key, 0, context);
 }
 
 fi_ops* fid_ops() {
@@ -203,14 +231,14 @@ fi_ops_rma* rma_ops() {
   static fi_ops_rma ops = [] {
     fi_ops_rma made{};
     made.size = sizeof made;
-    unsupported(made.read);
+    made.read = read;
     unsupported(made.readv);
     unsupported(made.readmsg);
-    unsupported(made.write);
+    made.write = write;
     unsupported(made.writev);
     unsupported(made.writemsg);
     unsupported(made.inject);
-    unsupported(made.writedata);
+    made.writedata = write_data;
     unsupported(made.injectdata);
     return made;
   }();

@@ -15,6 +15,7 @@ struct FakeNic {
   std::string name = "fake0";
   std::string provider = "fake";
   std::string fabric = "fake-net";
+  /// With FI_RMA and its kin, one-sided operations as well. FI_MR_VIRT_ADDR in `mr_mode` says how they are addressed.
   std::uint64_t caps = FI_MSG | FI_TAGGED | FI_SEND | FI_RECV | FI_LOCAL_COMM | FI_REMOTE_COMM;
   /// What the application must do. With FI_MR_LOCAL, a post without a descriptor that covers it is refused.
   int mr_mode = 0;

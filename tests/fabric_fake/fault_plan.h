@@ -36,13 +36,15 @@ struct Selector {
   }
 };
 
-enum class Verb : std::uint8_t { kSend, kReceive, kTaggedSend, kTaggedReceive };
-inline constexpr std::size_t kVerbs = 4;
+enum class Verb : std::uint8_t { kSend, kReceive, kTaggedSend, kTaggedReceive, kWrite, kWriteData, kRead };
+inline constexpr std::size_t kVerbs = 7;
 using Verbs = unsigned;  ///< or-ed bits
 constexpr Verbs bit(Verb verb) noexcept { return 1U << static_cast<unsigned>(verb); }
 inline constexpr Verbs kSends = bit(Verb::kSend) | bit(Verb::kTaggedSend);
 inline constexpr Verbs kReceives = bit(Verb::kReceive) | bit(Verb::kTaggedReceive);
-inline constexpr Verbs kAnyVerb = kSends | kReceives;
+inline constexpr Verbs kWrites = bit(Verb::kWrite) | bit(Verb::kWriteData);
+inline constexpr Verbs kOneSided = kWrites | bit(Verb::kRead);
+inline constexpr Verbs kAnyVerb = kSends | kReceives | kOneSided;
 
 /// One post, as rules see it. Endpoints are numbered from 1 in the order in which they were made.
 struct PostEvent {
@@ -52,6 +54,11 @@ struct PostEvent {
   const void* data;
   std::size_t size;
   std::uint64_t tag;
+  // Of one-sided operations.
+  std::uint64_t remote = 0;  ///< where in the peer's memory
+  std::uint64_t key = 0;     ///< of its registration
+  std::uint32_t immediate = 0;
+  bool late = false;  ///< it has been reported failed, and is on its way all the same (PostFault::fail_too_early)
 };
 /// Called with the fake's lock held: must not call the fake or Weft.
 using PostFilter = std::function<bool(const PostEvent&)>;
@@ -69,11 +76,21 @@ struct PostFault {
   int error = 0;           ///< positive FI_E... number
   int provider_error = 0;  ///< of the error completion
   bool anonymous = false;  ///< the error completion does not say whose it is (null op_context)
+  /// Whether a one-sided operation that is reported failed does its work all the same.
+  enum class Work : std::uint8_t { kNone, kBefore, kAfter } work = Work::kNone;
 
   static PostFault again() { return {.kind = Kind::kAgain}; }
   static PostFault reject(int error) { return {.kind = Kind::kReject, .error = error}; }
   static PostFault fail(int error, int provider_error = 0, bool anonymous = false) {
     return {Kind::kError, error, provider_error, anonymous};
+  }
+  /// What the initiator takes for failed has been done: the acknowledgement was lost.
+  static PostFault fail_falsely(int error, int provider_error = 0) {
+    return {Kind::kError, error, provider_error, false, Work::kBefore};
+  }
+  /// It will be done, though it has been reported failed. The fake delivers it like any other, see PostEvent::late.
+  static PostFault fail_too_early(int error, int provider_error = 0) {
+    return {Kind::kError, error, provider_error, false, Work::kAfter};
   }
   static PostFault vanish() { return {.kind = Kind::kVanish}; }
 };

@@ -25,6 +25,7 @@ struct Flight {
   std::uint64_t due = 0;  ///< the count of completion queue reads from which on it may arrive
   PostFault fault{};
 
+  bool one_sided() const noexcept { return (bit(event.verb) & kOneSided) != 0; }
   bool tagged() const noexcept { return event.verb == Verb::kTaggedSend || event.verb == Verb::kTaggedReceive; }
 };
 

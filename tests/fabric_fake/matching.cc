@@ -90,11 +90,12 @@ void Network::match(FakeEndpoint& to, PostedReceive& receive, Flight& flight) {
 
 void Network::end_send(Flight& flight, int error, int provider_error) {
   FakeEndpoint& ep = *flight.from;
-  const bool is_send = (bit(flight.event.verb) & kSends) != 0;
+  const bool is_send = (bit(flight.event.verb) & kReceives) == 0;
   check_mark(ep, flight.context, &flight);
   fi_cq_err_entry entry{};
   entry.op_context = flight.fault.anonymous ? nullptr : flight.context;
   entry.flags = completion_flags(flight.tagged(), is_send ? FI_SEND : FI_RECV);
+  if (flight.one_sided()) entry.flags = FI_RMA | (flight.event.verb == Verb::kRead ? FI_READ : FI_WRITE);
   entry.tag = flight.event.tag;
   entry.err = error;
   entry.prov_errno = provider_error;

@@ -53,7 +53,7 @@ class Network {
   /// 0, or the error that the plan has for this set-up call.
   int setup(SetupCall call);
 
-  // The data path, in wire.cc and matching.cc: allocates nothing.
+  // The data path, in wire.cc, matching.cc and one_sided.cc: allocates nothing.
   ssize_t send(FakeEndpoint& ep, const PostEvent& event, void* descriptor, void* context);
   ssize_t receive(FakeEndpoint& ep, const PostEvent& event, const PostedReceive& wanted, void* descriptor);
   ssize_t cancel(FakeEndpoint& ep, void* context);
@@ -72,7 +72,12 @@ class Network {
   ssize_t launch(FakeEndpoint& ep, const PostEvent& event, void* descriptor, void* context, const PostFault& fault);
   Flight* pick(std::uint64_t due) noexcept;
   void deliver(Flight& flight);
+  void check_unchanged(const Flight& flight);
   void arrive(FakeEndpoint& to, Flight& flight);
+  void execute(FakeEndpoint& to, Flight& flight);
+  std::byte* target_of(FakeEndpoint& to, const Flight& flight) const noexcept;
+  bool work(FakeEndpoint& to, const Flight& flight);
+  void follow_failure(Flight& flight);
   void match(FakeEndpoint& to, PostedReceive& receive, Flight& flight);
   void end_send(Flight& flight, int error, int provider_error);
   void end_receive(FakeEndpoint& ep, PostedReceive& receive, const fi_cq_err_entry& entry);

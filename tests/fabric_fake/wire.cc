@@ -48,7 +48,9 @@ ssize_t Network::send(FakeEndpoint& ep, const PostEvent& event, void* descriptor
   if (ep.state == FakeEndpoint::State::kFresh) return -FI_EOPBADSTATE;
   ++posts[static_cast<std::size_t>(event.verb)];
   if (event.size > ep.nic.max_message) return -FI_EMSGSIZE;
-  if (!check_buffer(ep, event, descriptor, FI_SEND)) return -FI_EINVAL;
+  const bool is_write = (bit(event.verb) & kWrites) != 0;
+  const std::uint64_t access = is_write ? FI_WRITE : event.verb == Verb::kRead ? FI_READ : FI_SEND;
+  if (!check_buffer(ep, event, descriptor, access)) return -FI_EINVAL;
   PostFault fault = plan.next_post(event);
   if (ep.state != FakeEndpoint::State::kEnabled) fault = PostFault::vanish();
   return launch(ep, event, descriptor, context, fault);
@@ -58,7 +60,7 @@ ssize_t Network::launch(FakeEndpoint& ep, const PostEvent& event, void* descript
                         const PostFault& fault) {
   if (fault.kind == PostFault::Kind::kAgain) return -FI_EAGAIN;
   if (fault.kind == PostFault::Kind::kReject) return -fault.error;
-  const bool is_send = (bit(event.verb) & kSends) != 0;
+  const bool is_send = (bit(event.verb) & kReceives) == 0;
   if (is_send && ep.sends >= ep.nic.tx_size) return -FI_EAGAIN;
   Flight* const flight = pool_.acquire();
   if (flight == nullptr) return -FI_EAGAIN;
@@ -69,7 +71,8 @@ ssize_t Network::launch(FakeEndpoint& ep, const PostEvent& event, void* descript
   flight->fault = fault;
   flight->due = reads_ + plan.delay_reads;
   if (is_send) {
-    flight->checksum = options.check_send_buffers ? checksum(event.data, event.size) : 0;
+    const bool check = options.check_send_buffers && event.verb != Verb::kRead;
+    flight->checksum = check ? checksum(event.data, event.size) : 0;
     ++ep.sends;
   }
   mark(ep, context, flight);
@@ -118,14 +121,14 @@ Flight* Network::pick(std::uint64_t due) noexcept {
 
 void Network::deliver(Flight& flight) {
   flights_.erase(flight);
-  if (flight.fault.kind == PostFault::Kind::kError) {
-    end_send(flight, flight.fault.error, flight.fault.provider_error);
-    pool_.release(flight);
-    return;
-  }
+  if (flight.fault.kind == PostFault::Kind::kError) return follow_failure(flight);
   FakeEndpoint* const to = endpoint(flight.event.to);
-  if (to != nullptr && to->state == FakeEndpoint::State::kEnabled) {
-    arrive(*to, flight);
+  if (flight.event.late) {
+    if (to != nullptr && to->state == FakeEndpoint::State::kEnabled) work(*to, flight);
+    pool_.release(flight);
+  } else if (to != nullptr && to->state == FakeEndpoint::State::kEnabled) {
+    check_unchanged(flight);
+    flight.one_sided() ? execute(*to, flight) : arrive(*to, flight);
   } else if (to != nullptr && to->state == FakeEndpoint::State::kSilent) {
     lost_.push_back(flight);
   } else {
@@ -134,9 +137,14 @@ void Network::deliver(Flight& flight) {
   }
 }
 
+void Network::check_unchanged(const Flight& flight) {
+  if (!options.check_send_buffers || flight.event.verb == Verb::kRead) return;
+  if (flight.checksum != checksum(flight.event.data, flight.event.size)) {
+    complain("a send buffer was changed before its completion");
+  }
+}
+
 void Network::arrive(FakeEndpoint& to, Flight& flight) {
-  const bool changed = options.check_send_buffers && flight.checksum != checksum(flight.event.data, flight.event.size);
-  if (changed) complain("a send buffer was changed before its completion");
   for (PostedReceive* each = to.posted[flight.tagged()].front(); each != nullptr; each = each->next) {
     if (!each->matches(flight)) continue;
     match(to, *each, flight);

@@ -1,9 +1,9 @@
-#include "tests/efa/arena.h"
+#include "tests/support/arena.h"
 
 #include <algorithm>
 #include <cstring>
 
-namespace weft::efa_test {
+namespace weft::soak {
 namespace {
 
 constexpr std::byte kFree{0xee};
@@ -64,4 +64,4 @@ std::size_t written_bytes(std::span<const std::byte> bytes) noexcept {
   return bytes.size() - static_cast<std::size_t>(std::ranges::count(bytes, kFree));
 }
 
-}  // namespace weft::efa_test
+}  // namespace weft::soak

@@ -1,10 +1,10 @@
-#include "tests/efa/link.h"
+#include "tests/support/link.h"
 
 #include <array>
 #include <chrono>
 #include <string>
 
-namespace weft::efa_test {
+namespace weft::soak {
 namespace {
 
 /// Longer than any connection takes, also under a sanitizer on a busy machine.
@@ -14,7 +14,7 @@ constexpr std::chrono::seconds kPatience{60};
 
 Status check(const char* call, nccl::ncclResult_t result) {
   if (result == nccl::ncclSuccess) return {};
-  return fail(Code::kSystem, std::string(call) + " says " + bench::result_text(result));
+  return fail(Code::kSystem, std::string(call) + " says ncclResult_t " + std::to_string(result));
 }
 
 Result<std::unique_ptr<Link>> Link::make(bench::NetPlugin& plugin, int from, int to) {
@@ -41,4 +41,4 @@ Link::~Link() {
   if (!send_first && sender_ != nullptr) plugin_.close_send(sender_);
 }
 
-}  // namespace weft::efa_test
+}  // namespace weft::soak

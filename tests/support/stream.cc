@@ -1,9 +1,9 @@
-#include "tests/efa/stream.h"
+#include "tests/support/stream.h"
 
 #include <algorithm>
 #include <ranges>
 
-namespace weft::efa_test {
+namespace weft::soak {
 namespace {
 
 /// Behind each buffer, to see that nobody writes there.
@@ -253,4 +253,4 @@ bool Stream::step() {
   return true;
 }
 
-}  // namespace weft::efa_test
+}  // namespace weft::soak

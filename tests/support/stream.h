@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "tests/efa/arena.h"
-#include "tests/efa/link.h"
 #include "tests/fabric_fake/random.h"
+#include "tests/support/arena.h"
+#include "tests/support/link.h"
 
-namespace weft::efa_test {
+namespace weft::soak {
 
 using test::Random;
 
@@ -94,4 +94,4 @@ class Stream {
   std::string error_;
 };
 
-}  // namespace weft::efa_test
+}  // namespace weft::soak

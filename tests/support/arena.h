@@ -9,9 +9,9 @@
 #include <span>
 #include <vector>
 
-#include "tests/efa/link.h"
+#include "tests/support/link.h"
 
-namespace weft::efa_test {
+namespace weft::soak {
 
 /// The same place on both sides belongs to one message.
 class Arena {
@@ -59,4 +59,4 @@ std::size_t wrong_bytes(std::span<const std::byte> bytes, std::uint64_t seed) no
 void clear(std::span<std::byte> bytes) noexcept;
 std::size_t written_bytes(std::span<const std::byte> bytes) noexcept;
 
-}  // namespace weft::efa_test
+}  // namespace weft::soak

@@ -6,7 +6,7 @@
 #include "bench/net_plugin.h"
 #include "weft/result.h"
 
-namespace weft::efa_test {
+namespace weft::soak {
 
 /// Closes its ends, the sending one first where `send_first` says so.
 class Link {
@@ -33,4 +33,4 @@ class Link {
 /// Fails unless the plugin's answer is success; `call` names what was called.
 Status check(const char* call, nccl::ncclResult_t result);
 
-}  // namespace weft::efa_test
+}  // namespace weft::soak
