@@ -3,7 +3,7 @@
 #include <rdma/fi_errno.h>
 
 #include <array>
-#include <set>
+#include <utility>
 #include <vector>
 
 #include "tests/support/log_capture.h"
@@ -44,7 +44,7 @@ class DoubtTest : public testing::Test {
     ASSERT_TRUE(received != nullptr && sent != nullptr);
     ASSERT_EQ(test::finish(std::array{received, sent}), TestStatus::kDone);
     EXPECT_EQ(test::wrong_bytes(pair_.in(0, bytes), 7), 0U);
-    EXPECT_EQ(pair_.fake.faults().fired(), 1U);
+    EXPECT_GE(pair_.fake.faults().fired(), 1U);
   }
   void expect_rail_fails() { test::LogCapture::current().expect_warning("failed: the peer's NIC does not answer"); }
   /// A rail that has failed may be back before the test ends, or not.
@@ -66,6 +66,9 @@ TEST_F(DoubtTest, WhatHasNotArrivedIsSentAnew) {
 
 TEST_F(DoubtTest, AStripeThatHasNotArrivedIsSentAnewWithTheOthers) {
   expect_rail_fails();
+  // Its rail stays out, so that the second attempt is cut otherwise: what came of the first must not be counted.
+  pair_.fake.faults().on_post(test::bit(Verb::kWrite), Selector::always(), PostFault::fail(FI_EIO, kUnresponsive),
+                              [&](const PostEvent& event) { return event.from <= pair_.rails(); });
   expect_arrives(kLong, PostFault::fail(FI_EIO, kUnresponsive));
 }
 
@@ -79,12 +82,15 @@ TEST_F(DoubtTest, WhatArrivesLateIsNotMistakenForTheSecondAttempt) {
   expect_rail_fails();
   // On its way until the sender has waited, and then there, before anybody asks.
   bool held = true;
+  const auto begin = Clock::now();
+  Clock::time_point looked;
   pair_.fake.faults().hold = [&](const PostEvent& event) { return event.late && held; };
   pair_.fake.faults().on_post(test::bit(Verb::kRead), Selector::never(), {}, [&](const PostEvent&) {
-    held = false;
+    if (std::exchange(held, false)) looked = Clock::now();
     return true;
   });
   expect_arrives(kLate, PostFault::fail_too_early(FI_EIO, kUnresponsive));
+  EXPECT_GE(looked - begin, kDrain);
 }
 
 TEST_F(DoubtTest, TheErrorThatDoesNotLastLeavesTheRail) {
@@ -142,6 +148,7 @@ TEST_F(DoubtTest, APermissionThatHasNotArrivedIsWrittenAgain) {
     EXPECT_EQ(rdma::test(*received, nullptr), TestStatus::kPending);
     return (sent = pair_.try_send(pair_.out(0, kShort))) != nullptr;
   }));
+  ASSERT_NE(sent, nullptr);
   EXPECT_EQ(test::finish(std::array{received, sent}), TestStatus::kDone);
   EXPECT_EQ(test::wrong_bytes(pair_.in(0, kShort), 4), 0U);
 }
@@ -212,21 +219,23 @@ TEST_F(DetachedTest, ReceiveKeepsItsSlotUntilItsDataIsThere) {
 }
 
 TEST_F(DetachedTest, ReceiveWhoseAnswerFailedRecovers) {
-  receive_and_forget(0);
+  // The receiver's ring is full: each of its calls finds no room.
+  for (std::size_t i = 0; i < kRecvRequests; ++i) receive_and_forget(i * kShort);
   next_fail(pair_, Verb::kWriteData, PostFault::fail(FI_EIO, kNotReady));
-  next_fail(pair_, Verb::kWrite, PostFault::fail(FI_EIO, kNotReady));
+  // The sender has the answer, and will not ask again.
+  next_fail(pair_, Verb::kWrite, PostFault::fail_falsely(FI_EIO, kNotReady));
   test::fill(pair_.out(0, kShort), 8);
   Request* const sent = pair_.send(pair_.out(0, kShort));
   ASSERT_NE(sent, nullptr);
-  // The receiver's ring is full but for the slots that it still needs: each of its calls finds no room.
-  for (std::size_t i = 1; i < kRecvRequests; ++i) receive_and_forget(i * kShort);
+  Request* received = nullptr;
   EXPECT_TRUE(test::poll_until([&] {
-    EXPECT_EQ(pair_.receive(pair_.in(0, kShort)), nullptr);
+    received = pair_.receive(pair_.in(0, kShort));
     return rdma::test(*sent, nullptr) == TestStatus::kDone;
   }));
   EXPECT_EQ(pair_.fake.faults().fired(), 2U) << "the message and the answer";
   EXPECT_EQ(test::wrong_bytes(pair_.in(0, kShort), 8), 0U);
-  // Its slot is free again.
+  // Its slot is free again, but not before the answer has left the wire for certain.
+  EXPECT_EQ(received, nullptr);
   EXPECT_TRUE(test::poll_until([&] { return pair_.receive(pair_.in(0, kShort)) != nullptr; }));
 }
 
