@@ -1,31 +1,20 @@
 #include "tests/efa/listening_process.h"
 
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
 
+#include "tests/plugin/spawn.h"
+
 namespace weft::test {
 
 ListeningProcess::ListeningProcess() {
-  int ends[2];
-  if (pipe(ends) != 0) {
-    ADD_FAILURE() << "pipe failed";
-    return;
-  }
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-  posix_spawn_file_actions_addclose(&actions, ends[0]);
-  std::string program = "/proc/self/exe";
-  std::string argument = kListeningArgument;
-  char* arguments[] = {program.data(), argument.data(), nullptr};
-  EXPECT_EQ(posix_spawn(&pid_, program.c_str(), &actions, nullptr, arguments, environ), 0);
-  posix_spawn_file_actions_destroy(&actions);
-  close(ends[1]);
-  EXPECT_EQ(read(ends[0], handle_.data(), handle_.size()), static_cast<ssize_t>(handle_.size()));
-  close(ends[0]);
+  int from = -1;
+  pid_ = spawn_self(kListeningArgument, STDOUT_FILENO, &from);
+  if (pid_ < 0) return;
+  EXPECT_EQ(read(from, handle_.data(), handle_.size()), static_cast<ssize_t>(handle_.size()));
+  close(from);
 }
 
 void ListeningProcess::end() {

@@ -1,11 +1,12 @@
 #include "tests/plugin/second_process.h"
 
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <csignal>
 
+#include <csignal>
 #include <cstdio>
+
+#include "tests/plugin/spawn.h"
 
 namespace weft::test {
 namespace {
@@ -33,24 +34,12 @@ bool send_everything(Net& net, void* comm, Ending ending) {
 }  // namespace
 
 SecondProcess::SecondProcess(const Handle& handle, Ending ending) {
-  int ends[2];
-  if (pipe(ends) != 0) {
-    ADD_FAILURE() << "pipe failed";
-    return;
-  }
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, ends[0], STDIN_FILENO);
-  posix_spawn_file_actions_addclose(&actions, ends[1]);
-  std::string program = "/proc/self/exe";
-  std::string argument = kSecondProcessArgument;
-  char* arguments[] = {program.data(), argument.data(), nullptr};
-  EXPECT_EQ(posix_spawn(&pid_, program.c_str(), &actions, nullptr, arguments, environ), 0);
-  posix_spawn_file_actions_destroy(&actions);
-  close(ends[0]);
+  int to = -1;
+  pid_ = spawn_self(kSecondProcessArgument, STDIN_FILENO, &to);
+  if (pid_ < 0) return;
   const Orders orders{handle, ending};
-  EXPECT_EQ(write(ends[1], &orders, sizeof orders), static_cast<ssize_t>(sizeof orders));
-  close(ends[1]);
+  EXPECT_EQ(write(to, &orders, sizeof orders), static_cast<ssize_t>(sizeof orders));
+  close(to);
 }
 
 SecondProcess::~SecondProcess() {

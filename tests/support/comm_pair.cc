@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <stdexcept>
-
+#include "tests/support/give_up.h"
 #include "transports/sendrecv/progress.h"
 
 namespace weft::test {
@@ -12,17 +11,6 @@ namespace {
 using sendrecv::RecvComm;
 using sendrecv::Request;
 using sendrecv::SendComm;
-
-[[noreturn]] void give_up(const std::string& what) {
-  ADD_FAILURE() << what;
-  throw std::runtime_error(what);
-}
-
-template <class T>
-T value_or_give_up(Result<T> result) {
-  if (!result) give_up(result.error().what);
-  return std::move(*result);
-}
 
 std::byte pattern(std::uint64_t seed, std::size_t place) noexcept {
   const std::uint64_t mixed = (seed + place + 1) * 0x9e3779b97f4a7c15;

@@ -3,24 +3,14 @@
 #include <gtest/gtest.h>
 #include <rdma/fi_domain.h>
 
-#include <stdexcept>
 #include <string>
+
+#include "tests/support/give_up.h"
 
 namespace weft::test {
 namespace {
 
 constexpr std::size_t kMemory = std::size_t{4} << 20;
-
-[[noreturn]] void give_up(const std::string& what) {
-  ADD_FAILURE() << what;
-  throw std::runtime_error(what);
-}
-
-template <class T>
-T value_or_give_up(Result<T> result) {
-  if (!result) give_up(result.error().what);
-  return std::move(*result);
-}
 
 }  // namespace
 

@@ -158,9 +158,9 @@ TEST(SysfsTest, EverythingElseIsTheMachines) {
 }
 
 TEST(SysfsTest, ANewFileHasTheModeThatWasAsked) {
-  char name[] = "/tmp/weft-sysfs-test.XXXXXX";
-  ASSERT_NE(mkdtemp(name), nullptr);
-  const std::string file = file_below(name, "new");
+  std::string name = std::filesystem::temp_directory_path() / "weft-sysfs-test.XXXXXX";
+  ASSERT_NE(mkdtemp(name.data()), nullptr);
+  const std::string file = file_below(name.c_str(), "new");
   const int fd = open(file.c_str(), O_CREAT | O_WRONLY, 0600);
   struct stat status{};
   EXPECT_EQ(fstat(fd, &status), 0);
