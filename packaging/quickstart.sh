@@ -21,7 +21,7 @@ die() {
 build_packages=(g++ cmake ninja-build nlohmann-json3-dev libcli11-dev)
 # The headers to build with and the library to run with. Amazon's EFA installer brings newer ones.
 if [[ ! -e /opt/amazon/efa/include/rdma/fabric.h ]]; then build_packages+=(libfabric-dev libfabric1); fi
-test_packages=(git libgtest-dev libgmock-dev libbenchmark-dev gnuplot-nox hwloc-nox valgrind shellcheck
+test_packages=(ccache git libgtest-dev libgmock-dev libbenchmark-dev gnuplot-nox hwloc-nox valgrind shellcheck
   clang-19 libclang-rt-19-dev clang-format-19 clang-tidy-19)
 # What the lab builds libfabric and NCCL with, from Debian's source packages.
 lab_packages=(autoconf automake binutils debian-archive-keyring libnl-3-dev libnl-route-3-dev libtool libudev-dev make
@@ -72,6 +72,10 @@ build() {
   if [[ $preset != fuzz ]] && (($(g++ -dumpversion | cut -d. -f1) > 14)); then options+=(-DWEFT_WERROR=OFF); fi
   # Without the tests' packages only the rest can be built.
   if [[ ! -e /usr/include/gtest/gtest.h ]]; then options+=(-DWEFT_BUILD_TESTS=OFF); fi
+  # What was compiled before, in whichever folder, need not be compiled again.
+  if [[ -z ${CMAKE_CXX_COMPILER_LAUNCHER:-} ]] && command -v ccache >/dev/null; then
+    export CMAKE_CXX_COMPILER_LAUNCHER=ccache CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
+  fi
   say "building preset $preset"
   cmake --preset "$preset" "${options[@]}"
   cmake --build --preset "$preset" --parallel "$(parallel_jobs)" "${targets[@]}"

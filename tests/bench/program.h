@@ -32,7 +32,7 @@ class Program {
 
   void send_signal(int signal) const;
   /// Waits for the end; kills the program after `limit` (status 1009).
-  Outcome wait(std::chrono::seconds limit = std::chrono::seconds(60));
+  Outcome wait(std::chrono::seconds limit = std::chrono::seconds(300));
 
  private:
   void read_outputs(Outcome& outcome, std::chrono::steady_clock::time_point deadline);

@@ -21,7 +21,7 @@ namespace weft::soak {
 namespace {
 
 /// Above all that a run waits for by itself: a call into the plugin that does not return.
-constexpr unsigned kLimitSeconds = 240;
+constexpr unsigned kLimitSeconds = 1000;
 constexpr int kUsage = 2;
 /// As weft-lab ends where a part of the lab is missing.
 constexpr int kMissing = 77;

@@ -47,9 +47,9 @@ is_right() {
 }
 # patterns RANKS: all three patterns, from 8 bytes on.
 patterns() {
-  is_right all-reduce --ranks "$1" -b 8 -e 16M -f 16 -n 2 -w 1 --timeout 100
-  is_right all-to-all --ranks "$1" -b 8 -e 16M -f 16 -n 2 -w 1 --timeout 100
-  is_right moe --ranks "$1" --tokens 64 -n 1 -w 0 --timeout 100
+  is_right all-reduce --ranks "$1" -b 8 -e 16M -f 16 -n 2 -w 1 --timeout 300
+  is_right all-to-all --ranks "$1" -b 8 -e 16M -f 16 -n 2 -w 1 --timeout 300
+  is_right moe --ranks "$1" --tokens 64 -n 1 -w 0 --timeout 300
 }
 
 case_2-ranks-1-rail() { nics 1 && patterns 2; }
@@ -62,11 +62,11 @@ case_deferred() { nics 4 defer=1 && patterns 2; }
 case_not-ready() { nics 2 rnr_ppm=20000 && patterns 2; }
 case_grouped() {
   nics 4 reorder=16
-  is_right p2p --ranks 2 --sub-receives 8 -b 8 -e 1M -f 32 -n 50 --rounds 2 --connects 2 --timeout 100
+  is_right p2p --ranks 2 --sub-receives 8 -b 8 -e 1M -f 32 -n 50 --rounds 2 --connects 2 --timeout 300
 }
 case_messages() {
   nics 1
-  WEFT_PROTOCOL=sendrecv bench all-to-all --ranks 4 -b 8 -e 4M -f 16 -n 2 -w 1 --timeout 100 || die "weft-bench"
+  WEFT_PROTOCOL=sendrecv bench all-to-all --ranks 4 -b 8 -e 4M -f 16 -n 2 -w 1 --timeout 300 || die "weft-bench"
   says 'Out of bounds values : 0 OK' "every byte is right"
   says 'provider efa .*send/receive protocol' "Weft sent messages"
 }
@@ -75,27 +75,27 @@ case_nic-dies() {
   local pattern
   nics 4 2:fail_after=400
   for pattern in all-reduce all-to-all; do
-    is_right "$pattern" --ranks 4 -b 1M -e 1M -n 200 -w 0 --timeout 60
+    is_right "$pattern" --ranks 4 -b 1M -e 1M -n 200 -w 0 --timeout 300
     says 'WARN NET/Weft: rail efa_2-rdm to peer .* failed: .* Going on over 3 of 4 rails' "a NIC died in mid-run"
   done
 }
 # The lead NIC dies, which carries the control messages too.
 case_lead-nic-dies() {
   nics 4 0:fail_after=400
-  is_right all-reduce --ranks 2 -b 1M -e 1M -n 300 -w 0 --timeout 60
+  is_right all-reduce --ranks 2 -b 1M -e 1M -n 300 -w 0 --timeout 300
   says 'rail efa_0-rdm to peer .* failed: .* Going on over 3 of 4 rails' "the lead NIC died in mid-run"
 }
 # Some operations fail for no reason that lasts: paths go and come back all the time.
 case_errors() {
   nics 8 error_ppm=200
-  is_right all-to-all --ranks 2 -b 256K -e 256K -n 4000 -w 0 --timeout 60
+  is_right all-to-all --ranks 2 -b 256K -e 256K -n 4000 -w 0 --timeout 300
   says 'WARN NET/Weft: rail efa_[0-9]-rdm to peer .* failed: ' "operations failed"
 }
 # A NIC dies and is put right: it is used again.
 case_nic-comes-back() {
   local run status=0
   nics 4 2:fail_after=400
-  "${before[@]}" "$WEFT_LAB_BUILD/bin/weft-bench" all-reduce --ranks 2 -b 64K -e 64K -n 30000 -w 0 --timeout 60 \
+  "${before[@]}" "$WEFT_LAB_BUILD/bin/weft-bench" all-reduce --ranks 2 -b 64K -e 64K -n 30000 -w 0 --timeout 300 \
     >"$log" 2>&1 &
   run=$!
   until grep -q 'rail efa_2-rdm to peer .* failed' "$log" || ! kill -0 "$run" 2>/dev/null; do sleep 0.02; done
@@ -149,7 +149,7 @@ case_random-nic-dies() {
       nic=$((RANDOM % 4)):$((RANDOM % 4)) after=$((30 + RANDOM % 400))
       # shellcheck disable=SC2016 # for the shell inside, which sets the knob before a rank opens the NIC
       "${before[@]}" bash -c 'weft-efactl set "$0" fail_after="$1" && exec "${@:2}"' "$nic" "$after" \
-        "$WEFT_LAB_BUILD/bin/weft-bench" "$pattern" --ranks 4 -b 1M -e 1M -n 200 -w 0 --timeout 60 >"$log" 2>&1 ||
+        "$WEFT_LAB_BUILD/bin/weft-bench" "$pattern" --ranks 4 -b 1M -e 1M -n 200 -w 0 --timeout 300 >"$log" 2>&1 ||
         die "$pattern with NIC $nic dying after $after work requests (WEFT_LAB_SEED=$seed WEFT_LAB_RUNS=1)"
       says 'Out of bounds values : 0 OK' "every byte is right (WEFT_LAB_SEED=$seed WEFT_LAB_RUNS=1)"
       if grep -q 'rail efa_[0-3]-rdm to peer .* failed' "$log"; then died=$((died + 1)); fi
@@ -183,7 +183,7 @@ signal_rank() {
 # A rank that is killed ends the others, in their own words.
 case_rank-dies() {
   nics 4
-  start all-to-all --ranks 4 -b 64K -e 64K -n 1000000 -w 0 --timeout 100
+  start all-to-all --ranks 4 -b 64K -e 64K -n 1000000 -w 0 --timeout 300
   SECONDS=0
   signal_rank KILL 2
   if wait "$run"; then die "it cannot have ended well"; fi
@@ -207,7 +207,7 @@ case_rank-freezes() {
 case_rank-thaws() {
   nics 4 reorder=16
   export WEFT_STALL_WARNING_S=1
-  start all-reduce --ranks 3 -b 64K -e 64K -n 3000 -w 0 --timeout 60
+  start all-reduce --ranks 3 -b 64K -e 64K -n 3000 -w 0 --timeout 300
   signal_rank STOP 1
   until grep -q 'have not moved for' "$log"; do
     kill -0 "$run" || die "it ended while a rank was frozen"

@@ -75,7 +75,7 @@ with_nics() {
 
 case_tcp-2() { passes -p 2; }
 case_tcp-4() { passes -p 4; }
-case_tcp-8() { passes -p 8 -e 2M; }
+case_tcp-8() { passes -p 8; }
 case_types() { passes -p 2 -b 1K -e 64K -f 64 -n 1 -d all -o all all-reduce reduce-scatter reduce; }
 # NCCL's buffers in host memory.
 case_efa-2() {
@@ -84,10 +84,15 @@ case_efa-2() {
   says 'provider efa' "Weft took the NICs"
   says 'GDR 0' "NCCL kept its buffers in host memory"
 }
+case_efa-8() {
+  with_nics 2 --rails 2
+  passes -p 8
+  says 'provider efa .* 1 device' "two NICs are one device"
+}
 # The send/receive transport on the same NICs.
 case_efa-messages() {
   with_nics 1
-  WEFT_PROTOCOL=sendrecv passes -p 2 -e 2M
+  WEFT_PROTOCOL=sendrecv passes -p 4
   says 'provider efa.* send/receive protocol' "Weft took the NICs, and messages"
 }
 # Several NICs that make one device, and packets that overtake each other.
@@ -201,13 +206,13 @@ case_fallback() {
   says 'Using network Socket|Assigned NET plugin Socket' "NCCL took its sockets"
 }
 case_forced() {
-  if WEFT_LIBFABRIC=/nonexistent/libfabric.so.1 run -p 2 -e 64K -t 60 all-reduce; then die "NCCL ran without Weft"; fi
+  if WEFT_LIBFABRIC=/nonexistent/libfabric.so.1 run -p 2 -e 64K all-reduce; then die "NCCL ran without Weft"; fi
   says 'WARN NET/Weft: .*libfabric' "Weft warned"
   says 'ncclCommInitRank|ncclGroupEnd' "the communicator was refused"
 }
 # A kernel that the emulator does not have is an error of NCCL's call, not silence.
 case_refused() {
-  if NCCL_PROTO=LL128 NCCL_ALGO=Ring run -p 2 -b 64K -e 64K -t 60 all-reduce; then die "a kernel nobody has gave data"; fi
+  if NCCL_PROTO=LL128 NCCL_ALGO=Ring run -p 2 -b 64K -e 64K all-reduce; then die "a kernel nobody has gave data"; fi
   says 'NCCL.s function AllReduce Sum f32 RING LL128 is not emulated' "the emulator said what is missing"
   says 'unhandled cuda error' "NCCL reported it"
 }

@@ -15,7 +15,7 @@ constexpr char kUsage[] =
     "  -p N  processes, each a host of its own (2)     -g N  GPUs in each process (1)\n"
     "  -b, -e, -f  sizes as in nccl-tests (8, 16M, 8)  -n N  iterations (2)\n"
     "  -d TYPE (float; all)  -o OP (sum; all)           -R    registered buffers\n"
-    "  -t S  time limit of a process (120)\n"
+    "  -t S  time limit of a process (600)\n"
     "  -s SCENARIO  collectives; split: two halves of a communicator; recreate: three communicators in turn;\n"
     "               abort: a collective that a rank never joins; kill: a rank dies in a collective\n";
 

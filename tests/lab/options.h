@@ -19,7 +19,7 @@ struct Options {
   std::vector<Element> elements = {Element::kF32};
   std::vector<Operation> operations = {Operation::kSum};
   bool registered = false;  // buffers are registered with the communicator
-  int limit_s = 120;        // a process that takes longer is killed
+  int limit_s = 600;        // a process that takes longer is killed
   std::string scenario = "collectives";
   std::vector<std::string> collectives;
   // Of a child: its number and the descriptor of the shared page.

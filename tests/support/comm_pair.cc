@@ -21,8 +21,8 @@ std::byte pattern(std::uint64_t seed, std::size_t place) noexcept {
 
 DeviceOptions patient_options() {
   DeviceOptions options;
-  options.connect_timeout = std::chrono::seconds(20);
-  options.peer_check = std::chrono::seconds(20);
+  options.connect_timeout = std::chrono::seconds(120);
+  options.peer_check = std::chrono::seconds(120);
   options.stall_warning = std::chrono::milliseconds(0);
   return options;
 }

@@ -55,7 +55,7 @@ Result<CommPair> try_connect(Device& from, Device& to, const std::function<void(
 CommPair connect(Device& from, Device& to);
 
 /// Calls `poll` until it returns true or `limit` has passed; returns whether it did.
-bool poll_until(const std::function<bool()>& poll, std::chrono::milliseconds limit = std::chrono::seconds(20));
+bool poll_until(const std::function<bool()>& poll, std::chrono::milliseconds limit = std::chrono::seconds(120));
 /// Lets a device make progress as NCCL's thread would between calls.
 void progress(Device& device);
 
@@ -97,9 +97,9 @@ sendrecv::Request* receive(sendrecv::RecvComm& comm, std::span<const Buffer> buf
 
 /// Tests the requests in turn until all are done (kDone) or one has failed; kPending when the limit has passed.
 TestStatus finish(std::span<sendrecv::Request* const> requests,
-                  std::chrono::milliseconds limit = std::chrono::seconds(20));
+                  std::chrono::milliseconds limit = std::chrono::seconds(120));
 /// Tests one request until it is done; `sizes` as for sendrecv::test.
-TestStatus finish(sendrecv::Request* request, int* sizes, std::chrono::milliseconds limit = std::chrono::seconds(20));
+TestStatus finish(sendrecv::Request* request, int* sizes, std::chrono::milliseconds limit = std::chrono::seconds(120));
 
 /// Bytes that differ from message to message and from place to place.
 void fill(std::span<std::byte> bytes, std::uint64_t seed);

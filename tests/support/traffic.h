@@ -77,6 +77,6 @@ class Traffic {
 };
 
 /// Steps all of them in turn until all have ended; the first error, or an empty text. `limit` as in poll_until.
-std::string run(std::vector<Traffic>& traffic, std::chrono::milliseconds limit = std::chrono::seconds(60));
+std::string run(std::vector<Traffic>& traffic, std::chrono::milliseconds limit = std::chrono::seconds(300));
 
 }  // namespace weft::test

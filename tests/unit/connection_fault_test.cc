@@ -59,12 +59,10 @@ TEST(ConnectionFaultTest, FullProviderLosesNoControlReceive) {
   const auto device = test::open_device(fake);
   Handle handle{};
   const auto listener = test::listen_on(*device, handle);
-  EXPECT_TRUE(test::poll_until(
-      [&] {
-        EXPECT_EQ(sendrecv::accept(*listener).value(), nullptr);
-        return fake.posted_receives(1) == ControlChannel::kReceives;
-      },
-      5s));
+  EXPECT_TRUE(test::poll_until([&] {
+    EXPECT_EQ(sendrecv::accept(*listener).value(), nullptr);
+    return fake.posted_receives(1) == ControlChannel::kReceives;
+  }));
 }
 
 TEST(ConnectionFaultTest, EachFailedSetUpCallLeavesNothingOpen) {
@@ -129,12 +127,10 @@ TEST(ConnectionFaultTest, ConnectorWhosePeerDiesBeforeTheReplyDoesNotWaitForItsT
   ASSERT_EQ(sendrecv::connect(*pair.near, handle).value(), nullptr);
   pair.fake.kill(test::kFarEndpoint, test::Death::kRefusing);
   Result<std::unique_ptr<sendrecv::SendComm>> outcome = nullptr;
-  ASSERT_TRUE(test::poll_until(
-      [&] {
-        outcome = sendrecv::connect(*pair.near, handle);
-        return !outcome.has_value();
-      },
-      5s));
+  ASSERT_TRUE(test::poll_until([&] {
+    outcome = sendrecv::connect(*pair.near, handle);
+    return !outcome.has_value();
+  }));
   EXPECT_EQ(outcome.error().code, Code::kRemote);
   EXPECT_NE(outcome.error().what.find("host "), std::string::npos) << outcome.error().what;
 }

@@ -71,7 +71,7 @@ struct Crowd {
           }
           return all;
         },
-        std::chrono::seconds(60)));
+        std::chrono::seconds(300)));
     listeners.clear();
   }
 

@@ -94,7 +94,7 @@ std::string soak(std::uint64_t seed) {
         }
         return going.empty();
       },
-      std::chrono::seconds(60));
+      std::chrono::seconds(300));
   std::string what = all ? "" : "the traffic has come to a stop";
   for (const auto& each : streams) {
     if (!each->error().empty()) return each->error();

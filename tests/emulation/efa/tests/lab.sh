@@ -24,7 +24,7 @@ log=$scratch/log
 lab() {
   local status=0
   # The whole process group: nothing of a case that hangs stays behind.
-  timeout --kill-after=10 200 "$here/../../weft-lab" --build "$WEFT_LAB_BUILD" "$@" >"$log" 2>&1 || status=$?
+  timeout --kill-after=10 1000 "$here/../../weft-lab" --build "$WEFT_LAB_BUILD" "$@" >"$log" 2>&1 || status=$?
   ((status != 77)) || skip "$(tail -1 "$log")"
   return "$status"
 }

@@ -15,7 +15,7 @@ namespace weft::emulation::efa {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr auto kLimit = std::chrono::seconds(30);
+constexpr auto kLimit = std::chrono::seconds(120);
 
 void check(long result, const std::string& call) {
   if (result < 0) throw std::runtime_error(call + ": " + fi_strerror(static_cast<int>(-result)));
