@@ -106,7 +106,8 @@ TEST(FailureTest, ADeadRankIsNamedWhereThePluginDoesNotNotice) {
 TEST(FailureTest, AHangIsAnErrorAfterTheTimeLimit) {
   const Outcome outcome = run_bench({"all-reduce", "--ranks", "3", "--timeout", "2"}, fault("1", "HANG_AT=20"));
   EXPECT_EQ(outcome.status, 1);
-  EXPECT_TRUE(outcome.complains("nothing moved for 2 s: receive from rank 1 hangs")) << outcome.err;
+  // In a ring all wait; whoever is the first to say so ends the others.
+  EXPECT_TRUE(outcome.complains("nothing moved for 2 s: receive from rank ")) << outcome.err;
   EXPECT_LT(outcome.seconds, 10);
 }
 
