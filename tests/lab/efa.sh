@@ -188,7 +188,8 @@ case_rank-dies() {
   signal_rank KILL 2
   if wait "$run"; then die "it cannot have ended well"; fi
   echo "ended after $SECONDS s"
-  says 'WARN NET/Weft: peer .* cannot be reached any more over any of 4 rails' "the reason"
+  # One rail after the other, or all that are left at once.
+  says 'WARN NET/Weft: (rail .* to )?peer .* (cannot be reached|failed: the peer.s NIC does not answer)' "the reason"
   says 'rank 2 \(pid [0-9]+\) was killed by signal 9' "who"
 }
 # A rank that is frozen is named by the others, who end at weft-bench's limit: Weft itself goes on waiting.

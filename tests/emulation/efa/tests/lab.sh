@@ -45,7 +45,8 @@ says() {
 # pair PROGRAM ARGUMENT...: one of libfabric's tests, server and client on two hosts. The client tries until the server
 # listens.
 pair() {
-  local port=$((20000 + $$ % 20000))
+  # Not one that the system gives to connections (32768 and up).
+  local port=$((10000 + $$ % 20000))
   # shellcheck disable=SC2016 # for the shell inside
   passes --nics 1 -- bash -c '
     port=$1; shift
