@@ -32,6 +32,13 @@ ncclResult_t translate(PostStatus status, const Comm& comm, Request* posted, voi
   return nccl::ncclSuccess;
 }
 
+[[gnu::cold]] ncclResult_t refuse_null(const char* call, const char* name, int i) noexcept {
+  return refuse(call, Code::kArgument, "%s[%d] is null", name, i);
+}
+[[gnu::cold]] ncclResult_t refuse_null(const char* call, const char* name) noexcept {
+  return refuse(call, Code::kArgument, "%s is null", name);
+}
+
 /// The NIC reaches memory through its registration only. Send/receive can do without where the provider needs none.
 template <class Comm>
 constexpr bool kReachesMemoryByHandle = std::is_base_of_v<rdma::Connection, Comm>;
@@ -41,7 +48,7 @@ constexpr bool kReachesMemoryByHandle = std::is_base_of_v<rdma::Connection, Comm
 }
 
 bool covers(const void* mhandle, const void* data, std::size_t size) noexcept {
-  return size == 0 || (mhandle != nullptr && static_cast<const MemoryHandle*>(mhandle)->contains(data, size));
+  return (mhandle != nullptr && static_cast<const MemoryHandle*>(mhandle)->contains(data, size)) || size == 0;
 }
 
 // One transport's isend, irecv and test. Out of line and with NCCL's own arguments: the functions NCCL calls only jump
@@ -52,15 +59,15 @@ template <class SendComm, class Request>
                                     void* /*phandle*/, void** request) noexcept {
   auto& comm = behind_handle<SendComm>(send_comm);
   if (request == nullptr) [[unlikely]]
-    return refuse("isend", Code::kArgument, "request is null");
+    return refuse_null("isend", "request");
   *request = nullptr;
   if (size > kMaxTransferBytes) [[unlikely]]
     return refuse_size("isend", size);
-  if (data == nullptr && size > 0) [[unlikely]]
-    return refuse("isend", Code::kArgument, "data is null");
   if constexpr (kReachesMemoryByHandle<SendComm>) {
     if (!covers(mhandle, data, size)) [[unlikely]]
-      return refuse_memory("isend");
+      return data == nullptr ? refuse_null("isend", "data") : refuse_memory("isend");
+  } else if (data == nullptr && size > 0) [[unlikely]] {
+    return refuse_null("isend", "data");
   }
   Request* posted = nullptr;
   const PostStatus status = comm.send(data, size, tag, static_cast<const MemoryHandle*>(mhandle), posted);
@@ -72,25 +79,25 @@ template <class RecvComm, class Request>
                                        void** mhandles, void** /*phandles*/, void** request) noexcept {
   auto& comm = behind_handle<RecvComm>(recv_comm);
   if (request == nullptr) [[unlikely]]
-    return refuse("irecv", Code::kArgument, "request is null");
+    return refuse_null("irecv", "request");
   const bool optional = reinterpret_cast<std::uintptr_t>(*request) == nccl::kNetOptionalRecvCompletion;
   *request = nullptr;
   if (n < 1 || n > static_cast<int>(kMaxGroup)) [[unlikely]]
     return refuse("irecv", Code::kArgument, "%d buffers; a receive takes 1 to %zu", n, kMaxGroup);
   if (data == nullptr) [[unlikely]]
-    return refuse("irecv", Code::kArgument, "data is null");
+    return refuse_null("irecv", "data");
   if (sizes == nullptr) [[unlikely]]
-    return refuse("irecv", Code::kArgument, "sizes is null");
+    return refuse_null("irecv", "sizes");
   if (tags == nullptr) [[unlikely]]
-    return refuse("irecv", Code::kArgument, "tags is null");
+    return refuse_null("irecv", "tags");
   for (int i = 0; i < n; ++i) {
     if (sizes[i] > kMaxTransferBytes) [[unlikely]]
       return refuse_size("irecv", sizes[i]);
-    if (data[i] == nullptr && sizes[i] > 0) [[unlikely]]
-      return refuse("irecv", Code::kArgument, "data[%d] is null", i);
     if constexpr (kReachesMemoryByHandle<RecvComm>) {
       if (!covers(mhandles != nullptr ? mhandles[i] : nullptr, data[i], sizes[i])) [[unlikely]]
-        return refuse_memory("irecv");
+        return data[i] == nullptr ? refuse_null("irecv", "data", i) : refuse_memory("irecv");
+    } else if (data[i] == nullptr && sizes[i] > 0) [[unlikely]] {
+      return refuse_null("irecv", "data", i);
     }
   }
   Request* posted = nullptr;
@@ -102,7 +109,7 @@ template <class Request>
 [[gnu::noinline]] ncclResult_t test_request(void* request, int* done, int* sizes) noexcept {
   auto& posted = behind_handle<Request>(request);
   if (done == nullptr) [[unlikely]]
-    return refuse("test", Code::kArgument, "done is null");
+    return refuse_null("test", "done");
   const TestStatus status = test(posted, sizes);  // the transport's, found by its type
   *done = status == TestStatus::kDone ? 1 : 0;
   // A failure has been logged where its cause was known.
@@ -143,7 +150,7 @@ ncclResult_t irecv(void* recv_comm, int n, void** data, std::size_t* sizes, int*
 
 ncclResult_t iflush(void* recv_comm, int n, void** data, int* sizes, void** mhandles, void** request) noexcept {
   if (request == nullptr) [[unlikely]]
-    return refuse("iflush", Code::kArgument, "request is null");
+    return refuse_null("iflush", "request");
   *request = nullptr;
   if (n < 1 || n > static_cast<int>(kMaxGroup)) [[unlikely]] {
     return refuse("iflush", Code::kArgument, "%d buffers; a flush takes 1 to %zu", n, kMaxGroup);

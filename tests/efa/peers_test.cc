@@ -127,7 +127,8 @@ TEST_F(PeersTest, FrozenOneIsNamedAndMayGoOn) {
     Sender sender(*net, 1, Ending::kOrderly);
     const pid_t pid = sender.process().pid();
     sender.receive(sender.post());
-    // Whatever it is about: it can send nothing more before there is a receive.
+    sender.receive(sender.post());
+    // Whatever it is about: the next message is too long to be sent before there is a receive.
     ASSERT_EQ(kill(pid, SIGSTOP), 0);
     ASSERT_EQ(waitpid(pid, nullptr, WUNTRACED), pid);
     void* const request = sender.post();

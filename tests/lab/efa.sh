@@ -64,6 +64,12 @@ case_grouped() {
   nics 4 reorder=16
   is_right p2p --ranks 2 --sub-receives 8 -b 8 -e 1M -f 32 -n 50 --rounds 2 --connects 2 --timeout 300
 }
+# Ranks that answer each other, so that messages go before their permission; then many in flight.
+case_answers() {
+  local bytes
+  nics 4
+  for bytes in 8 1000 1001; do is_right p2p --ranks 2 -b $bytes -e $bytes --rounds 3 --connects 1 --timeout 60; done
+}
 case_messages() {
   nics 1
   WEFT_PROTOCOL=sendrecv bench all-to-all --ranks 4 -b 8 -e 4M -f 16 -n 2 -w 1 --timeout 300 || die "weft-bench"

@@ -96,7 +96,13 @@ Result<MemoryHandle*> Device::register_memory(void* data, std::size_t size, int 
   return memory_.acquire(data, size, pointer_kind, dmabuf_fd, dmabuf_offset);
 }
 
-Status Device::deregister_memory(MemoryHandle* memory) { return memory_.release(memory); }
+Status Device::deregister_memory(MemoryHandle* memory) {
+  const Status released = memory_.release(memory);
+  // Whoever copies into the memory does so under the lock, and looks at the count first.
+  const SpinGuard guard(lock_);
+  ++deregistrations_;
+  return released;
+}
 
 void Device::queue_failed(int error) noexcept {
   if (lost_) return;

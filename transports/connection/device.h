@@ -67,6 +67,10 @@ class Device {
   Result<MemoryHandle*> register_memory(void* data, std::size_t size, int pointer_kind, int dmabuf_fd = -1,
                                         std::uint64_t dmabuf_offset = 0);
   Status deregister_memory(MemoryHandle* memory);
+  /// How many deregistrations there have been. Wants the lock; while it is held none goes on to free its memory.
+  std::uint32_t deregistrations() const noexcept { return deregistrations_; }
+  /// True if host memory at `data` is registered. Not for the data path.
+  bool holds(const void* data, std::size_t size) const noexcept { return memory_.holds(data, size); }
 
   SpinLock& lock() noexcept { return lock_; }
 
@@ -121,6 +125,7 @@ class Device {
   std::vector<std::unique_ptr<Connector>> connectors_;
   std::vector<std::unique_ptr<Addressable>> closing_;
   std::uint64_t unowned_errors_ = 0;
+  std::uint32_t deregistrations_ = 0;
   std::optional<Error> lost_;
 };
 

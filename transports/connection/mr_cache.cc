@@ -3,6 +3,7 @@
 #include <rdma/fabric.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <string>
 
 #include "weft/log.h"
@@ -103,7 +104,7 @@ Result<MemoryHandle*> MrCache::acquire(void* data, std::size_t size, int pointer
     TRY(entry, find_or_register(request, Group{handle->cuda_device, dmabuf_fd >= 0}));
     handle->descriptor = entry->rails.regions.front().descriptor();
     handle->rails = &entry->rails;
-    handle->registered = reinterpret_cast<std::byte*>(entry->begin);
+    handle->remote_origin = domains_.front()->uses_virtual_addresses() ? 0 : entry->begin;
   }
   MemoryHandle* const key = handle.get();
   held_.emplace(key, Held{std::move(handle), entry});
@@ -162,6 +163,13 @@ void MrCache::drop(Entry* entry) noexcept {
     if (index->second.empty()) index_.erase(index);
   }
   entries_.erase(entry);
+}
+
+bool MrCache::holds(const void* data, std::size_t size) const noexcept {
+  const std::lock_guard guard(mutex_);
+  return std::ranges::any_of(held_, [&](const auto& held) {
+    return held.first->pointer_kind == kPointerHost && held.first->contains(data, size);
+  });
 }
 
 MrCache::Stats MrCache::stats() const {

@@ -44,7 +44,8 @@ struct MemoryHandle {
   int cuda_device = -1;  ///< ordinal of the GPU that owns the memory; -1 for host memory
   /// The registration, for remote keys and the other rails' descriptors; null where the provider needs none.
   const RailRegions* rails = nullptr;
-  std::byte* registered = nullptr;  ///< where the registration begins
+  /// The address that remote operations count from: 0, or where the registration begins if the provider wants offsets.
+  std::uintptr_t remote_origin = 0;
 
   /// True if [pointer, pointer + bytes) lies inside.
   bool contains(const void* pointer, std::size_t bytes) const noexcept {
@@ -91,6 +92,9 @@ class MrCache {
 
   /// Ends the life of a handle. kArgument for one that is not live; it is not looked into, so any pointer will do.
   Status release(MemoryHandle* handle);
+
+  /// True if a live handle of host memory covers [data, data + size).
+  bool holds(const void* data, std::size_t size) const noexcept;
 
   Stats stats() const;
 

@@ -22,6 +22,7 @@ class Peer {
   /// "10.0.0.7:4711" or "host ip-10-0-0-7 pid 4711 (10.0.0.7:4711)" once the peer has said who it is.
   const std::string& name() const noexcept { return name_; }
   bool failed() const noexcept { return failed_; }
+  bool has_address(std::span<const std::byte> address) const noexcept { return std::ranges::equal(bytes_, address); }
   /// Control messages to this peer that the provider has not finished with.
   std::uint32_t control_sends() const noexcept { return control_sends_; }
 

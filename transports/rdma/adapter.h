@@ -23,10 +23,14 @@ struct RecvRequest;
 /// Entries asked for in each completion queue. Nothing may overrun it: EFA does not say so when it happens. It holds
 /// what our own operations leave (kLaneDepth), the control channel's (its receives and sends), and what peers' writes
 /// leave: at most one per rail for every buffer that has been cleared to send, which is why those are counted
-/// (Adapter::grant). The rest, asks and repeats after a failure, is rare.
+/// (Adapter::grant), and what comes before it has been cleared, for which there is room for so many communicators. The
+/// rest, asks and repeats after a failure, is rare.
 inline constexpr std::size_t kCqEntries = 8192;
 inline constexpr std::size_t kMaxGranted = 4096;
-static_assert(kLaneDepth + ControlChannel::kReceives + ControlChannel::kSends + kMaxGranted + 2048 <= kCqEntries);
+inline constexpr std::size_t kMaxOpenToEarly = 256;
+static_assert(kLaneDepth + ControlChannel::kReceives + ControlChannel::kSends + kMaxGranted +
+                  kMaxOpenToEarly * kEarlySlots + 1024 <=
+              kCqEntries);
 
 /// Completions read at once from one queue.
 inline constexpr std::size_t kCompletionBatch = 16;
@@ -79,6 +83,14 @@ class Adapter final : public Device::Part {
   }
   void settle(std::size_t buffers) noexcept { granted_ -= buffers; }
 
+  /// True for as many receivers at a time as may let messages come before their permission.
+  bool open_to_early() noexcept {
+    if (open_to_early_ == kMaxOpenToEarly) return false;
+    ++open_to_early_;
+    return true;
+  }
+  void closed_to_early() noexcept { --open_to_early_; }
+
   /// The clear-to-send of the youngest receive waits here for the next send, receive or progress(): a send's data goes
   /// first, because the peer has been waiting for it longer. The one held before is written.
   void hold_back(RecvRequest& request) noexcept {
@@ -118,6 +130,7 @@ class Adapter final : public Device::Part {
   std::vector<RecvComm*> receivers_;
   std::uint16_t next_number_ = 0;
   std::size_t granted_ = 0;
+  std::size_t open_to_early_ = 0;
   RecvRequest* held_ = nullptr;
   std::uint64_t stray_ = 0;
   std::vector<std::unique_ptr<Paths>> paths_;

@@ -13,8 +13,10 @@ namespace weft::rdma {
 inline constexpr std::size_t kMaxStripes = kMaxRails;
 
 /// 6 bits that say which stripe of how many: the 36 pairs (index, count) with index < count <= 8, numbered row by row;
-/// and one code more for a sender that asks what has become of a message (see PROTOCOL.md, "In doubt").
+/// and two codes more, for a sender that asks what has become of a message (PROTOCOL.md, "In doubt") and for a message
+/// that comes before its permission (there, "Early": the buffer's number is that of the early message's slot).
 inline constexpr std::uint8_t kAskCode = kMaxStripes * (kMaxStripes + 1) / 2;
+inline constexpr std::uint8_t kEarlyCode = kAskCode + 1;
 inline constexpr std::uint8_t kCodes = 64;
 
 /// As bits, one for each stripe of a message. Both zero: no stripe's code.
@@ -67,6 +69,6 @@ struct Immediate {
 static_assert(kCommBits + kSequenceBits + 3 + 1 + 6 == 32);
 static_assert(Immediate::from(Immediate{0x7fff, 0x7f, 7, 1, 36}.bits()) == Immediate{0x7fff, 0x7f, 7, 1, 36});
 static_assert(Immediate::from(Immediate{0x1234, 0x05, 3, 0, 8}.bits()) == Immediate{0x1234, 0x05, 3, 0, 8});
-static_assert(kAskCode < kCodes && stripe_code(7, 8) == kAskCode - 1);
+static_assert(kEarlyCode < kCodes && stripe_code(7, 8) == kAskCode - 1);
 
 }  // namespace weft::rdma

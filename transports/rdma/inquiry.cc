@@ -36,6 +36,10 @@ void SendComm::doubt(SendRequest& request) noexcept {
 }
 
 void SendComm::catch_up(SendRequest& request) noexcept {
+  if (request.early) [[unlikely]] {
+    if (request.in_flight == 0) settle_early(request);
+    if (request.early) return;
+  }
   if (request.in_doubt) [[unlikely]] {
     if (request.in_flight == 0) inquire(request);
   } else if (request.posted < request.plan.count) {
@@ -83,6 +87,7 @@ void SendComm::look_at_entry(SendRequest& request, Clock::time_point now) noexce
 
 bool SendComm::post_inquiry(SendRequest& request) noexcept {
   if (paths().up() == 0) return false;
+  paths().confirm();  // it has given permission, so it knows our rails
   const std::uint8_t index = last_path_ = paths().pick(last_path_);
   const Path& path = paths()[index];
   Lane& lane = this->lane(path);

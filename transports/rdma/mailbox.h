@@ -8,6 +8,7 @@
 #include <cstring>
 #include <optional>
 
+#include "transports/rdma/early_message.h"
 #include "transports/rdma/immediate.h"
 
 namespace weft::rdma {
@@ -37,7 +38,7 @@ struct alignas(64) ClearToSend {
   std::uint8_t count = 0;      ///< buffers of this receive
   std::uint8_t generation = 0;
   EntryState state = EntryState::kOpen;
-  std::uint8_t reserved = 0;
+  std::uint8_t early = 0;                       ///< kEarlyCountMask, kTakesEarly
   std::uint64_t address = 0;                    ///< of the buffer, as the receiver's provider wants it
   std::array<std::uint32_t, kMaxRails> keys{};  ///< of its registration, per rail of the receiver
   std::uint32_t size = 0;                       ///< bytes
@@ -47,7 +48,7 @@ struct alignas(64) ClearToSend {
 
   std::uint32_t right_seal() const noexcept {
     std::uint32_t changing;
-    std::memcpy(&changing, &count, sizeof changing);  // and generation, state, reserved
+    std::memcpy(&changing, &count, sizeof changing);  // and generation, state, early
     return (sequence * 2654435761U) ^ changing;
   }
 };
@@ -65,8 +66,11 @@ struct Block {
   std::uint32_t landing[kRecvRequests];
   /// Bytes of each message, where the provider does not say how many have arrived (Adapter::reports_sizes).
   std::uint32_t sizes[kRecvRequests][kMaxGroup];
+  /// The sender's: what it sends from. The receiver's: what peers write into.
+  EarlyMessage early[kEarlySlots];
 };
-static_assert(sizeof(Block) == 17 * 1024 + 256, "memory per connection and side");
+static_assert(sizeof(Block) == 21 * 1024 + 256, "memory per connection and side");
+static_assert(kEarlySlots <= kMaxGroup, "their numbers take the buffer's place in the immediate");
 
 /// Whether `entry`, which the peer may be writing, is a complete permission for message `sequence` of `cookie`.
 inline bool is_complete(const ClearToSend& entry, std::uint32_t sequence, std::uint32_t cookie) noexcept {

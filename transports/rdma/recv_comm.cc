@@ -1,5 +1,6 @@
 #include "transports/rdma/recv_comm.h"
 
+#include <algorithm>
 #include <atomic>
 #include <bit>
 
@@ -15,25 +16,30 @@ PostStatus RecvComm::receive(int count, void* const* data, const std::size_t* si
     return PostStatus::kFailed;
   RecvRequest* request = requests_.next();
   const auto buffers = static_cast<std::uint8_t>(count);
-  if (request == nullptr || !adapter().grant(buffers)) [[unlikely]]
+  // A permission must not be overwritten before the sender has seen it. Its data shows that, an early message does not.
+  if (request == nullptr || !is_used(request->sequence) || !adapter().grant(buffers)) [[unlikely]]
     return not_now();
 
   request->sequence = next_++;
-  request->count = request->remaining = buffers;
-  request->unwritten = static_cast<std::uint8_t>((1U << buffers) - 1);
-  request->optional = optional_completion;
-  request->draining = false;
+  request->count = buffers;
+  request->open = {.remaining = buffers, .unwritten = true};
+  request->optional = false;
+  request->deregistrations = device().deregistrations();
   for (std::uint8_t i = 0; i < buffers; ++i) {
-    request->subs[i] = {.awaits = awaited(request->sequence, i, 0)};
+    request->subs[i] = {.awaits = awaited(request->sequence, i, 0), .data = static_cast<std::byte*>(data[i])};
     const auto* handle = memory != nullptr ? static_cast<const MemoryHandle*>(memory[i]) : nullptr;
     fill_entry(*request, i, data[i], sizes[i], tags[i], handle);
   }
+  if (optional_completion && gives_back_) [[unlikely]]
+    make_optional(*request);
   request->state = RequestState::kPending;
   requests_.commit();
   operation_posted(buffers);
+  if (early_waits_) [[unlikely]]
+    take_waiting();
   adapter().hold_back(*request);
   out = request;
-  return failed() ? PostStatus::kFailed : PostStatus::kPosted;
+  return PostStatus::kPosted;
 }
 
 void RecvComm::fill_entry(RecvRequest& request, std::uint8_t sub, void* data, std::size_t size, int tag,
@@ -43,20 +49,42 @@ void RecvComm::fill_entry(RecvRequest& request, std::uint8_t sub, void* data, st
   entry.count = request.count;
   entry.generation = 0;
   entry.state = EntryState::kOpen;
-  entry.size = static_cast<std::uint32_t>(memory != nullptr ? size : 0);
   entry.tag = tag;
   entry.cookie = cookie_;
-  if (entry.size > 0) [[likely]] {
-    const auto* at = static_cast<const std::byte*>(data);
-    entry.address = adapter().uses_virtual_addresses() ? reinterpret_cast<std::uint64_t>(at)
-                                                       : static_cast<std::uint64_t>(at - memory->registered);
+  if (memory != nullptr && size > 0) [[likely]] {
+    entry.size = static_cast<std::uint32_t>(size);
+    entry.address = reinterpret_cast<std::uintptr_t>(data) - memory->remote_origin;
     entry.keys = memory->rails->keys;
+    if (memory->pointer_kind == kPointerHost) [[likely]]
+      request.subs[sub].early_limit = static_cast<std::uint16_t>(std::min(size, kMaxEarlyBytes) + 1);
+    static_assert(static_cast<std::uint8_t>(kPointerHost << 7) == kTakesEarly &&
+                  static_cast<std::uint8_t>(kPointerCuda << 7) == 0);
+    entry.early = static_cast<std::uint8_t>(memory->pointer_kind << 7 | early_count_);
   } else {
     // An empty message must be written somewhere, too.
+    entry.size = 0;
     entry.address = adapter().scratch_address();
     entry.keys = adapter().scratch_keys();
+    entry.early = kTakesEarly | early_count_;
+    request.subs[sub].early_limit = 1;
   }
   entry.seal = entry.right_seal();
+}
+
+/// It will be given back before its data has come, and then nobody copies an early message.
+void RecvComm::make_optional(RecvRequest& request) noexcept {
+  request.optional = true;
+  for (std::uint8_t i = 0; i < request.count; ++i) {
+    ClearToSend& entry = block().entries[slot_of(request.sequence)][i];
+    entry.early = early_count_;
+    entry.seal = entry.right_seal();
+    request.subs[i].early_limit = 0;
+  }
+}
+
+void RecvComm::take_waiting() noexcept {
+  early_waits_ = false;
+  take_early(waiting_);
 }
 
 void RecvComm::write_held(RecvRequest& request) noexcept {
@@ -64,30 +92,27 @@ void RecvComm::write_held(RecvRequest& request) noexcept {
     write(request);
 }
 
-/// Writes the entries that are due into the peer's mailbox, neighbours at once.
+/// Writes the receive's entries into the peer's mailbox. All of them, even when few are new: it does no harm.
 void RecvComm::write(RecvRequest& request) noexcept {
-  if (request.unwritten == 0 || paths().up() == 0) [[unlikely]]
+  if (!request.open.unwritten || paths().up() == 0) [[unlikely]]
     return;
-  const auto first = static_cast<std::size_t>(std::countr_zero(request.unwritten));
-  const auto last = static_cast<std::size_t>(std::bit_width(request.unwritten)) - 1;
-  const std::size_t slot = slot_of(request.sequence);
   const std::uint8_t index = last_path_ = paths().pick(last_path_);
   const Path& path = paths()[index];
   Lane& lane = this->lane(path);
   fabric::Operation* operation = lane.take(fabric::OperationKind::kReceive, index, &request);
   if (operation == nullptr) [[unlikely]]
     return;
-  const ClearToSend* from = &block().entries[slot][first];
-  const std::size_t offset = slot * sizeof block().entries[0] + first * sizeof(ClearToSend);
-  const auto posted = lane.endpoint().write(from, (last - first + 1) * sizeof(ClearToSend), descriptor(path),
-                                            path.address, {mailbox_ + offset, mailbox_keys_[path.remote]}, *operation);
+  const auto& entries = block().entries[slot_of(request.sequence)];
+  const auto posted = lane.endpoint().write(
+      &entries, request.count * sizeof entries[0], descriptor(path), path.address,
+      {mailbox_ + slot_of(request.sequence) * sizeof entries, mailbox_keys_[path.remote]}, *operation);
   if (posted.status != PostStatus::kPosted) [[unlikely]] {
     lane.give(*operation);
     if (posted.status == PostStatus::kFailed) paths().path_failed(index, {.error = posted.error});
     return;
   }
-  request.unwritten = 0;
-  ++request.in_flight;
+  request.open.unwritten = false;
+  ++request.open.in_flight;
   ++writes_;
 }
 
@@ -104,38 +129,49 @@ bool RecvComm::arrived(std::uint32_t immediate, std::size_t bytes) noexcept {
   const StripeBits bits = kStripeOfCode[what.code];
   const auto arrived = static_cast<std::uint8_t>(sub.arrived | bits.stripe);
   if (sub.awaits != Immediate::message(immediate) || arrived == sub.arrived) [[unlikely]]
-    return what.code == kAskCode && asked(request, what);
+    return what.code == kAskCode ? asked(request, what) : what.code == kEarlyCode && early_arrived(what, bytes);
   paths().confirm();  // it could write, so it knows our rails
   sub.arrived = arrived;
   sub.received += bytes;
   if (arrived != bits.all) return true;
   if (!adapter().reports_sizes()) [[unlikely]]
     sub.received = block().sizes[slot_of(request.sequence)][what.sub];
+  was_used(request.sequence);
+  filled(request, sub);
+  return true;
+}
+
+/// A buffer has its message.
+void RecvComm::filled(RecvRequest& request, RecvRequest::Sub& sub) noexcept {
   sub.awaits = RecvRequest::Sub::kNothing;
   sub.done = true;
   adapter().settle(1);
   operation_ended();
-  if (--request.remaining > 0) return true;
+  if (--request.open.remaining > 0) return;
   // From here on the peer may learn by itself that it is done, and NCCL has the buffers when nothing else is open.
   std::atomic_ref(block().done[slot_of(request.sequence)]).store(request.sequence, std::memory_order_release);
   finish_if_done(request);
-  return true;
 }
 
 void RecvComm::finish_if_done(RecvRequest& request) noexcept {
-  if (request.remaining > 0 || request.in_flight > 0 || request.draining) return;
+  if (request.open.any()) return;
   request.state = request.state == RequestState::kDetached ? RequestState::kFree : RequestState::kDone;
 }
 
 void RecvComm::complete(RecvRequest& request) noexcept {
   auto& comm = static_cast<RecvComm&>(*request.comm);
   --comm.writes_;
-  --request.in_flight;
+  --request.open.in_flight;
   comm.finish_if_done(request);
 }
 
 RecvComm::RecvComm(Adapter& adapter, Peer* peer, Paths* paths, BlockRef block, Key sender, const Card& card)
-    : Connection(adapter, peer, paths, block), cookie_(card.cookie), mailbox_(card.block), requests_(*this) {
+    : Connection(adapter, peer, paths, block),
+      cookie_(card.cookie),
+      mailbox_(card.block),
+      gives_back_(this->paths().count() == 1),
+      takes_early_(adapter.open_to_early()),
+      requests_(*this) {
   set_remote(sender);
   for (std::size_t i = 0; i < card.rails; ++i) mailbox_keys_[i] = card.rail[i].block_key;
   // Number 1 comes first, and its slot is not the ring's first.
@@ -146,6 +182,7 @@ RecvComm::RecvComm(Adapter& adapter, Peer* peer, Paths* paths, BlockRef block, K
 RecvComm::~RecvComm() {
   retire();
   adapter().settle(in_flight());
+  if (takes_early_) adapter().closed_to_early();
 }
 
 void RecvComm::retire() noexcept {
@@ -157,7 +194,7 @@ void RecvComm::retire() noexcept {
 void RecvComm::failed(RecvRequest& request, std::uint8_t path, const fabric::CompletionError& error) noexcept {
   auto& comm = static_cast<RecvComm&>(*request.comm);
   --comm.writes_;
-  --request.in_flight;
+  --request.open.in_flight;
   if (comm.left()) return;
   switch (judge(error, comm.adapter().is_efa()).blame) {
     case Blame::kMessage: comm.operation_failed(error, {0, request.sequence, sizeof(ClearToSend)}); return;
@@ -166,26 +203,32 @@ void RecvComm::failed(RecvRequest& request, std::uint8_t path, const fabric::Com
   }
   // It may have arrived all the same, or may still: neither the slot nor the buffers can be used again before that is
   // over. Then all entries of the receive are written again, which does no harm.
-  request.unwritten = static_cast<std::uint8_t>((1U << request.count) - 1);
-  request.draining = true;
+  request.open.unwritten = true;
+  request.open.draining = true;
   request.drained = Clock::now() + kDrain;
 }
 
 /// True when nothing of a write that failed can arrive any more.
 bool RecvComm::has_drained(RecvRequest& request) noexcept {
-  if (!request.draining) [[likely]]
+  if (!request.open.draining) [[likely]]
     return true;
-  if (request.in_flight > 0 || Clock::now() < request.drained) return false;
-  request.draining = false;
+  if (request.open.in_flight > 0 || Clock::now() < request.drained) return false;
+  request.open.draining = false;
   return true;
 }
 
 void RecvComm::catch_up(RecvRequest& request) noexcept {
-  if (request.draining) [[unlikely]] {
+  if (request.open.draining) [[unlikely]] {
     if (!has_drained(request)) return;
-    if (request.remaining == 0) return finish_if_done(request);
+    // What has been filled by the permission shows that it arrived. Of an early message's the sender must still learn.
+    const auto is_early = [](const RecvRequest::Sub& sub) { return sub.early; };
+    if (request.open.remaining == 0 &&
+        std::ranges::none_of(request.subs.begin(), request.subs.begin() + request.count, is_early)) {
+      request.open.unwritten = false;
+      return finish_if_done(request);
+    }
   }
-  if (request.unwritten != 0 && request.in_flight == 0 && !failed()) [[unlikely]]
+  if (request.open.unwritten && request.open.in_flight == 0 && !failed()) [[unlikely]]
     write(request);
 }
 
@@ -196,7 +239,7 @@ bool RecvComm::asked(RecvRequest& request, const Immediate& what) noexcept {
   if (!open || (request.sequence & kSequenceMask) != what.sequence || what.sub >= request.count) return false;
   auto& sub = request.subs[what.sub];
   ClearToSend& entry = block().entries[slot_of(request.sequence)][what.sub];
-  if (request.in_flight > 0 || !has_drained(request)) return true;  // it will ask again
+  if (request.open.in_flight > 0 || !has_drained(request)) return true;  // it will ask again
   if (sub.done) {
     entry.state = EntryState::kDone;
   } else if ((sub.generation & 1) == what.generation) {
@@ -207,7 +250,7 @@ bool RecvComm::asked(RecvRequest& request, const Immediate& what) noexcept {
     entry.generation = sub.generation;
   }
   entry.seal = entry.right_seal();
-  request.unwritten |= static_cast<std::uint8_t>(1U << what.sub);
+  request.open.unwritten = true;
   write(request);
   return true;
 }
@@ -233,9 +276,10 @@ bool RecvComm::on_notice(const Notice& notice) {
 
 PostStatus RecvComm::not_now() noexcept {
   adapter().progress();
-  // Nobody tests a receive that has been given back; one whose answer to the sender failed would keep its slot.
+  // Nobody tests a receive that has been given back; one whose answer to the sender failed, or found no room, would
+  // keep its slot.
   for (RecvRequest& request : requests_.slots()) {
-    if (request.state == RequestState::kDetached && request.draining) [[unlikely]]
+    if (request.state == RequestState::kDetached && (request.open.draining || request.open.unwritten)) [[unlikely]]
       catch_up(request);
   }
   waited();

@@ -29,6 +29,7 @@ class RecvComm final : public Connection {
   Card card() const {
     Card card = Connection::card();
     card.comm = number_;
+    card.takes_early = takes_early_ ? 1 : 0;
     return card;
   }
 
@@ -64,11 +65,22 @@ class RecvComm final : public Connection {
 
   void fill_entry(RecvRequest& request, std::uint8_t sub, void* data, std::size_t size, int tag,
                   const MemoryHandle* memory) noexcept;
+  [[gnu::noinline]] void make_optional(RecvRequest& request) noexcept;
   void write(RecvRequest& request) noexcept;
   std::uint32_t awaited(std::uint32_t sequence, std::uint8_t sub, std::uint8_t generation) const noexcept;
   bool has_drained(RecvRequest& request) noexcept;
   bool asked(RecvRequest& request, const Immediate& what) noexcept;
+  void filled(RecvRequest& request, RecvRequest::Sub& sub) noexcept;
+  bool early_arrived(const Immediate& what, std::size_t bytes) noexcept;
+  [[gnu::noinline]] void take_waiting() noexcept;
+  void take_early(const EarlyHeader& message) noexcept;
+  bool is_registered(const RecvRequest& request, const std::byte* data, std::size_t size) const noexcept;
+  void early_is_read(std::uint32_t number) noexcept;
   void finish_if_done(RecvRequest& request) noexcept;
+  void was_used(std::uint32_t sequence) noexcept {
+    if (static_cast<std::int32_t>(sequence - used_) > 0) used_ = sequence;
+  }
+  bool is_used(std::uint32_t sequence) const noexcept { return static_cast<std::int32_t>(sequence - used_) <= 0; }
   PostStatus not_now() noexcept;
   std::string waits_for() const override;
   /// Out of the table: nothing that arrives reaches this object any more.
@@ -82,6 +94,14 @@ class RecvComm final : public Connection {
   std::uint32_t next_ = 1;                  ///< sequence number of the next receive
   std::uint32_t writes_ = 0;                ///< in flight
   std::uint8_t last_path_ = kMaxRails - 1;  ///< of the last clear-to-send; the next takes the one after it
+  const bool gives_back_;                   ///< receives whose completion is optional, before their data has come
+  const bool takes_early_;
+  bool early_waits_ = false;      ///< for its receive to be posted
+  EarlyHeader waiting_{};         ///< that early message
+  std::uint32_t used_ = 0;        ///< the sender has seen the permissions of all receives up to this one
+  std::uint32_t early_read_ = 0;  ///< early messages that have been read, without a gap
+  std::uint8_t early_count_ = 0;  ///< the same, as a clear-to-send tells it
+  std::uint8_t early_ahead_ = 0;  ///< bit i: the one i after those has been read, too
   RequestRing<RecvRequest, kRecvRequests> requests_;
 };
 

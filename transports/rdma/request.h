@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -22,15 +23,17 @@ struct Request {
 };
 
 /// Pending: `posted` of `plan`'s stripes have been handed out, `in_flight` of them have not ended. In doubt: one has
-/// failed, no more are posted, and when all have ended the receiver is asked (inquiry.cc).
+/// failed, no more are posted, and when all have ended the receiver is asked (inquiry.cc). Early: early.cc.
 struct SendRequest : Request {
   SendRequest() noexcept : Request(RequestKind::kSend) {}
 
   std::uint8_t posted = 0;
+  std::uint8_t sub = 0;  ///< which buffer of the receive
   std::uint8_t in_flight = 0;
-  std::uint8_t sub = 0;         ///< which buffer of the receive
   std::uint8_t generation = 0;  ///< how often it has been sent anew
   bool in_doubt = false;
+  bool early = false;    ///< sent before its permission, and not settled
+  bool dropped = false;  ///< such a one, which the receiver has no use for
   std::uint32_t sequence = 0;
   const std::byte* data = nullptr;
   std::size_t size = 0;
@@ -49,19 +52,31 @@ struct RecvRequest : Request {
     std::uint8_t arrived = 0;         ///< bit i: stripe i of this generation
     std::uint8_t generation = 0;
     bool done = false;
-    std::size_t received = 0;  ///< bytes
+    bool early = false;             ///< filled by a message that came before its permission
+    std::uint32_t received = 0;     ///< bytes
+    std::uint16_t early_limit = 0;  ///< an early message that fills it has fewer bytes than this
+    std::byte* data = nullptr;      ///< the buffer, which only the GPU may be able to reach
 
     /// No immediate's.
     static constexpr std::uint32_t kNothing = UINT32_MAX;
   };
 
-  std::uint8_t count = 0;      ///< buffers of this receive
-  std::uint8_t remaining = 0;  ///< of them, not yet filled
-  std::uint8_t unwritten = 0;  ///< bit i: the entry of buffer i must be written (again)
-  std::uint8_t in_flight = 0;  ///< writes of entries that have not ended
-  bool optional = false;       ///< the caller need not know when the data is there
-  bool draining = false;       ///< a write has failed; nothing may be written until `drained`
+  std::uint8_t count = 0;  ///< buffers of this receive
+  /// The caller need not know when the data is there, and there is one rail only: with more, a sender one of whose
+  /// writes has failed asks what has come, and must not wait for an answer from a process that has nothing left to call
+  /// us for.
+  bool optional = false;
+  /// What keeps it from being done.
+  struct Open {
+    std::uint8_t remaining = 0;  ///< buffers not yet filled
+    bool unwritten = false;      ///< its entries must be written (again)
+    std::uint8_t in_flight = 0;  ///< writes of entries that have not ended
+    bool draining = false;       ///< a write has failed; nothing may be written until `drained`
+
+    bool any() const noexcept { return std::bit_cast<std::uint32_t>(*this) != 0; }
+  } open;
   std::uint32_t sequence = 0;
+  std::uint32_t deregistrations = 0;  ///< Device::deregistrations() when it was posted
   Clock::time_point drained;
   RecvRequest* following = nullptr;  ///< the next in the ring
   std::array<Sub, kMaxGroup> subs;

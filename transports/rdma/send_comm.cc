@@ -9,15 +9,20 @@ PostStatus SendComm::send(const void* data, std::size_t size, int tag, const Mem
   const SpinGuard guard(device().lock());
   if (failed()) [[unlikely]]
     return PostStatus::kFailed;
+  // Looked for once only: a permission that comes between two looks must not go to the later message of a tag.
+  if (early_ != nullptr) [[unlikely]] {
+    if (!place_early() && (tag == early_tag_ || !early_->dropped)) return not_now();
+    if (failed()) return PostStatus::kFailed;
+  }
   std::uint8_t sub = 0;
   const ClearToSend* entry = nullptr;
-  // Without permission there is no data for which a clear-to-send should wait. The one held back may be for this very
-  // process.
+  // A clear-to-send held back may be the one that is missing here.
   do {
     entry = find(tag, sub);
-  } while (entry == nullptr && adapter().write_held());
+  } while (entry == nullptr && to_itself_ && adapter().write_held());
   SendRequest* request = requests_.next();
-  if (entry == nullptr || request == nullptr) return not_now();
+  if (entry == nullptr || request == nullptr) [[unlikely]]
+    return may_go_early(size, memory) ? send_early(data, size, tag, memory, out) : not_now();
   if (size > entry->size) [[unlikely]]
     return too_long(size, tag, *entry);
 
@@ -32,12 +37,7 @@ PostStatus SendComm::send(const void* data, std::size_t size, int tag, const Mem
   plan(*request);
   request->state = RequestState::kPending;
   requests_.commit();
-  if (entry->count > 1) used_ |= static_cast<std::uint8_t>(1U << sub);
-  if (entry->count == 1 || used_ == (1U << entry->count) - 1) {
-    used_ = 0;
-    ++next_;
-  }
-  paths().confirm();  // it has answered, so it knows our rails
+  use(*entry, sub);
   post(*request);
   adapter().write_held();
   out = request;
@@ -92,29 +92,15 @@ fabric::PostResult SendComm::write_size(const SendRequest& request, const Path& 
 
 void SendComm::post_rest(SendRequest& request) noexcept { post(request); }
 
-/// The permission for the next message of `tag`, if the peer has given it.
-inline const ClearToSend* SendComm::find(int tag, std::uint8_t& sub) const noexcept {
-  const auto& entries = block().entries[slot_of(next_)];
-  for (std::uint8_t i = 0; i < kMaxGroup; ++i) {
-    if ((used_ >> i & 1) != 0) continue;
-    const ClearToSend& entry = entries[i];
-    if (!is_complete(entry, next_, cookie_) || i >= entry.count) return nullptr;
-    if (entry.tag != tag) continue;
-    sub = i;
-    return &entry;
-  }
-  return nullptr;
-}
-
 void SendComm::complete(SendRequest& request) noexcept {
   auto& comm = static_cast<SendComm&>(*request.comm);
   --request.in_flight;
   comm.operation_ended();
   if (request.in_flight > 0 || request.posted < request.plan.count) return;
-  if (!request.in_doubt) [[likely]]
-    request.state = RequestState::kDone;
-  else
+  if (request.in_doubt) [[unlikely]]
     request.ended = Clock::now();
+  else if (!request.early) [[likely]]
+    request.state = RequestState::kDone;
 }
 
 SendComm::SendComm(Adapter& adapter, Peer* peer, Paths* paths, BlockRef block, Key receiver, const Card& card,
@@ -124,6 +110,8 @@ SendComm::SendComm(Adapter& adapter, Peer* peer, Paths* paths, BlockRef block, K
       cookie_(cookie),
       remote_block_(card.block),
       last_path_(static_cast<std::uint8_t>(card.comm % paths->count())),
+      peer_takes_early_(card.takes_early != 0),
+      to_itself_(peer->has_address(adapter.device().address())),
       requests_(*this) {
   set_remote(receiver);
   for (std::size_t i = 0; i < card.rails; ++i) remote_keys_[i] = card.rail[i].block_key;

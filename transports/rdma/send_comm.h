@@ -49,6 +49,13 @@ class SendComm final : public Connection {
 
   std::string waits_for() const override;
   const ClearToSend* find(int tag, std::uint8_t& sub) const noexcept;
+  void use(const ClearToSend& entry, std::uint8_t sub) noexcept;
+  [[gnu::noinline]] bool may_go_early(std::size_t size, const MemoryHandle* memory) noexcept;
+  [[gnu::noinline]] PostStatus send_early(const void* data, std::size_t size, int tag, const MemoryHandle* memory,
+                                          Request*& out) noexcept;
+  bool is_posted() const noexcept;
+  [[gnu::noinline]] bool place_early() noexcept;
+  void settle_early(SendRequest& request) noexcept;
   void plan(SendRequest& request) noexcept;
   void post(SendRequest& request) noexcept;
   void post_rest(SendRequest& request) noexcept;
@@ -71,9 +78,37 @@ class SendComm final : public Connection {
   std::uint32_t next_ = 1;                              ///< sequence number of the receive whose turn it is
   std::uint8_t used_ = 0;                               ///< bit i: its buffer i has got its message
   std::uint8_t last_path_;                              ///< the next message begins on the one after it
+  const bool peer_takes_early_;
+  const bool to_itself_;          ///< the receiver is in this process
+  SendRequest* early_ = nullptr;  ///< the early message whose buffer is not known yet
+  int early_tag_ = 0;             ///< its tag
+  std::uint32_t early_sent_ = 0;  ///< early messages so far
   Inquiry inquiry_;
   RequestRing<SendRequest, kSendRequests> requests_;
 };
+
+/// The permission for the next message of `tag`, if the peer has given it.
+inline const ClearToSend* SendComm::find(int tag, std::uint8_t& sub) const noexcept {
+  const auto& entries = block().entries[slot_of(next_)];
+  for (std::uint8_t i = 0; i < kMaxGroup; ++i) {
+    if ((used_ >> i & 1) != 0) continue;
+    const ClearToSend& entry = entries[i];
+    if (!is_complete(entry, next_, cookie_) || i >= entry.count) return nullptr;
+    if (entry.tag != tag) continue;
+    sub = i;
+    return &entry;
+  }
+  return nullptr;
+}
+
+/// A message goes to buffer `sub` of the receive whose turn it is.
+inline void SendComm::use(const ClearToSend& entry, std::uint8_t sub) noexcept {
+  if (entry.count > 1) used_ |= static_cast<std::uint8_t>(1U << sub);
+  if (entry.count == 1 || used_ == (1U << entry.count) - 1) {
+    used_ = 0;
+    ++next_;
+  }
+}
 
 inline void SendComm::plan(SendRequest& request) noexcept {
   StripePlan& plan = request.plan;
