@@ -57,8 +57,10 @@ class EarlyTest : public testing::Test {
   }
   std::uint64_t strays() { return Adapter::of(*pair_.far).stray_arrivals(); }
 
+  // What the fake's rules use, for as long as it lives.
+  int early_ = 0;      ///< messages that went out so
+  bool held_ = false;  ///< they do not arrive
   RdmaPair pair_;
-  int early_ = 0;  ///< messages that went out so
 };
 
 TEST_F(EarlyTest, FillsTheReceivePostedAfterIt) {
@@ -108,12 +110,12 @@ TEST_F(EarlyTest, OfATagThatIsNotPostedGoesAgainWhenItIs) {
 }
 
 TEST_F(EarlyTest, ThatIsDelayedIsForgottenWhenOthersHavePassed) {
-  bool held = true;
+  held_ = true;
   pair_.fake.faults().delivery = test::Delivery::kOnRead;
-  pair_.fake.faults().hold = [&](const PostEvent& event) { return held && is_early(event); };
+  pair_.fake.faults().hold = [this](const PostEvent& event) { return held_ && is_early(event); };
   Request* const sent = send_early(kShort, 7);
   for (std::size_t i = 0; i < kRecvRequests + 1; ++i) exchange(0);
-  held = false;
+  held_ = false;
   Request* const received = pair_.try_receive(std::array{Buffer{pair_.in(kShort, kShort), 7}});
   EXPECT_EQ(test::finish(std::array{received, sent}), TestStatus::kDone);
   expect_arrived(kShort);
@@ -186,6 +188,24 @@ TEST_F(EarlyTest, IsNotCopiedByAReceiverThatCloses) {
   pair_.close_receiver();
   EXPECT_EQ(pair_.in(kShort, kShort)[0], std::byte{0});
   EXPECT_EQ(strays(), 1U);
+}
+
+TEST_F(EarlyTest, IsNotForAReceiveOfOptionalCompletion) {
+  // Its reader may watch the buffer, and a copy is not what a NIC does.
+  Request* const sent = send_early(kShort);
+  Request* const received = pair_.receive(pair_.in(kShort, kShort), true);
+  test::progress_rdma(*pair_.far);
+  EXPECT_EQ(pair_.in(kShort, kShort)[0], std::byte{0});
+  EXPECT_EQ(test::finish(std::array{received, sent}), TestStatus::kDone);
+  expect_arrived(kShort);
+  EXPECT_EQ(pair_.posts(Verb::kWriteData), 3U) << "early, and as any other";
+}
+
+TEST_F(EarlyTest, IsNotSentToAReceiverThatHasClosed) {
+  pair_.close_receiver();
+  test::progress_rdma(*pair_.near);
+  EXPECT_EQ(pair_.try_send(pair_.out(0, kShort)), nullptr);
+  EXPECT_EQ(early_, 0);
 }
 
 /// What a peer may write is not believed.

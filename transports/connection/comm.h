@@ -71,6 +71,8 @@ class Comm : public Addressable {
   std::uint64_t posted() const noexcept { return posted_; }
   std::uint64_t ended() const noexcept { return ended_; }
   std::uint64_t in_flight() const noexcept { return posted_ - ended_; }
+  /// The peer has said that it has closed its end.
+  bool peer_closed() const noexcept { return peer_closed_; }
   /// The provider refused a post.
   void post_failed(const char* what, int error) noexcept;
   Notice make_notice(NoticeKind kind) const noexcept;

@@ -10,7 +10,9 @@ namespace weft::rdma {
 bool SendComm::may_go_early(std::size_t size, const MemoryHandle* memory) noexcept {
   // The receive before this one shows what the receiver does with early messages.
   const ClearToSend& last = block().entries[slot_of(next_ - 1)][0];
-  if (!peer_takes_early_ || early_ != nullptr || used_ != 0 || size > kMaxEarlyBytes || paths().up() == 0) return false;
+  if (!peer_takes_early_ || peer_closed() || early_ != nullptr || used_ != 0 || size > kMaxEarlyBytes ||
+      paths().up() == 0)
+    return false;
   if (requests_.next() == nullptr) return false;
   if (!is_complete(last, next_ - 1, cookie_) || (last.early & kTakesEarly) == 0) return false;
   // Something is permitted, only not this tag.
@@ -84,9 +86,11 @@ bool SendComm::is_posted() const noexcept {
 bool SendComm::place_early() noexcept {
   SendRequest& request = *early_;
   std::uint8_t sub = 0;
+  // First: what comes while find() looks must not pass for a receive without that tag.
+  const bool posted = is_posted();
   const ClearToSend* entry = find(early_tag_, sub);
   if (entry == nullptr) {
-    if (is_posted()) request.dropped = true;  // without a buffer of its tag
+    if (posted) request.dropped = true;
     return false;
   }
   if ((entry->early & kTakesEarly) == 0) request.dropped = true;
@@ -141,8 +145,8 @@ bool RecvComm::early_arrived(const Immediate& what, std::size_t bytes) noexcept 
   if (adapter().reports_sizes() && bytes != EarlyMessage::bytes(message.size)) return false;
   // The sender's turn is at the next receive at most. That of a message which was dropped may be long over.
   if (static_cast<std::int32_t>(message.sequence - next_) > 0) return false;
+  if (early_waits_ && (message.sequence == next_ || message.number == waiting_.number)) return false;
   if (message.sequence == next_) {
-    if (early_waits_) return false;
     waiting_ = message;
     early_waits_ = true;
   } else {

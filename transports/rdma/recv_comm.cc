@@ -30,7 +30,7 @@ PostStatus RecvComm::receive(int count, void* const* data, const std::size_t* si
     const auto* handle = memory != nullptr ? static_cast<const MemoryHandle*>(memory[i]) : nullptr;
     fill_entry(*request, i, data[i], sizes[i], tags[i], handle);
   }
-  if (optional_completion && gives_back_) [[unlikely]]
+  if (optional_completion) [[unlikely]]
     make_optional(*request);
   request->state = RequestState::kPending;
   requests_.commit();
@@ -71,9 +71,10 @@ void RecvComm::fill_entry(RecvRequest& request, std::uint8_t sub, void* data, st
   entry.seal = entry.right_seal();
 }
 
-/// It will be given back before its data has come, and then nobody copies an early message.
+/// It may be given back before its data has come, and then nobody copies an early message. And its reader may look at
+/// the data itself while it comes (NCCL's LL protocols), in an order that a copy does not keep.
 void RecvComm::make_optional(RecvRequest& request) noexcept {
-  request.optional = true;
+  request.optional = gives_back_;
   for (std::uint8_t i = 0; i < request.count; ++i) {
     ClearToSend& entry = block().entries[slot_of(request.sequence)][i];
     entry.early = early_count_;
