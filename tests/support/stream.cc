@@ -152,7 +152,7 @@ void Stream::post_send() {
   const auto result = plugin().isend(link_->sender(), arena_->out(message->place, message->size).data(), message->size,
                                      message->tag, arena_->out_memory(), &request);
   if (!went_well("isend", result) || request == nullptr) return;
-  // A short one may go before its turn: it waits at the receiver for the first buffer of its tag.
+  // A short one may be taken before its turn: it goes early, or again when its turn comes.
   if (!next && message->size > rdma::kMaxEarlyBytes)
     fail("isend takes a message for receive " + std::to_string(message->group) + " before its turn");
   message->request = request;
