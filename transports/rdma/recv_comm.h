@@ -78,9 +78,9 @@ class RecvComm final : public Connection {
   void early_is_read(std::uint32_t number) noexcept;
   void finish_if_done(RecvRequest& request) noexcept;
   void was_used(std::uint32_t sequence) noexcept {
-    if (static_cast<std::int32_t>(sequence - used_) > 0) used_ = sequence;
+    if (static_cast<std::int32_t>(sequence - seen_) > 0) seen_ = sequence;
   }
-  bool is_used(std::uint32_t sequence) const noexcept { return static_cast<std::int32_t>(sequence - used_) <= 0; }
+  bool is_used(std::uint32_t sequence) const noexcept { return static_cast<std::int32_t>(sequence - seen_) <= 0; }
   PostStatus not_now() noexcept;
   std::string waits_for() const override;
   /// Out of the table: nothing that arrives reaches this object any more.
@@ -98,7 +98,7 @@ class RecvComm final : public Connection {
   const bool takes_early_;
   bool early_waits_ = false;      ///< for its receive to be posted
   EarlyHeader waiting_{};         ///< that early message
-  std::uint32_t used_ = 0;        ///< the sender has seen the permissions of all receives up to this one
+  std::uint32_t seen_ = 0;        ///< the sender has seen the permissions of all receives up to this one
   std::uint32_t early_read_ = 0;  ///< early messages that have been read, without a gap
   std::uint8_t early_count_ = 0;  ///< the same, as a clear-to-send tells it
   std::uint8_t early_ahead_ = 0;  ///< bit i: the one i after those has been read, too

@@ -103,11 +103,12 @@ inline const ClearToSend* SendComm::find(int tag, std::uint8_t& sub) const noexc
 
 /// A message goes to buffer `sub` of the receive whose turn it is.
 inline void SendComm::use(const ClearToSend& entry, std::uint8_t sub) noexcept {
-  if (entry.count > 1) used_ |= static_cast<std::uint8_t>(1U << sub);
-  if (entry.count == 1 || used_ == (1U << entry.count) - 1) {
+  if (entry.count > 1) {
+    used_ |= static_cast<std::uint8_t>(1U << sub);
+    if (used_ != (1U << entry.count) - 1) return;
     used_ = 0;
-    ++next_;
   }
+  ++next_;
 }
 
 inline void SendComm::plan(SendRequest& request) noexcept {
