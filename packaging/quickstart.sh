@@ -18,7 +18,7 @@ die() {
   exit 1
 }
 
-build_packages=(g++ cmake ninja-build nlohmann-json3-dev libcli11-dev)
+build_packages=(g++ cmake ninja-build nlohmann-json3-dev libcli11-dev libhwloc-dev)
 # The headers to build with and the library to run with. Amazon's EFA installer brings newer ones.
 if [[ ! -e /opt/amazon/efa/include/rdma/fabric.h ]]; then build_packages+=(libfabric-dev libfabric1); fi
 test_packages=(ccache git libgtest-dev libgmock-dev libbenchmark-dev gnuplot-nox hwloc-nox valgrind shellcheck
