@@ -4,9 +4,12 @@
 //   getDeviceMr, irecvConsumed   for networks that run on the GPU (transport/net.cc; NCCL's own net_socket.cc has null)
 //   makeVDevice                  null: NCCL uses the devices as they are (graph/topo.cc, ncclTopoProcessNet)
 //   setNetAttr                   a hint (transport/net.cc, setNetAttrs)
+#include "plugin/env_plugin.h"
 #include "plugin/net_compat.h"
 #include "plugin/net_properties.h"
 #include "plugin/net_v12.h"
+#include "weft/nccl/env_v1.h"
+#include "weft/nccl/env_v2.h"
 #include "weft/nccl/net_v10.h"
 #include "weft/nccl/net_v11.h"
 #include "weft/nccl/net_v12.h"
@@ -179,6 +182,20 @@ extern const nccl::ncclNet_v6_t ncclNetPlugin_v6 WEFT_EXPORT = {
     .closeSend = close_send,
     .closeRecv = close_recv,
     .closeListen = close_listen,
+};
+
+extern const nccl::ncclEnv_v2_t ncclEnvPlugin_v2 WEFT_EXPORT = {
+    .name = kEnvName,
+    .init = env_init_logged,
+    .finalize = env_finalize,
+    .getEnv = env_get,
+};
+
+extern const nccl::ncclEnv_v1_t ncclEnvPlugin_v1 WEFT_EXPORT = {
+    .name = kEnvName,
+    .init = env_init,
+    .finalize = env_finalize,
+    .getEnv = env_get,
 };
 
 }  // extern "C"

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "plugin/discovery.h"
+#include "topology/machine.h"
 #include "transports/rdma/transport.h"
 #include "transports/sendrecv/transport.h"
 #include "weft/log.h"
@@ -49,34 +50,33 @@ Result<bool> Instance::wants_rdma() const {
 Status Instance::open_devices() {
   TRY(const bool rdma, wants_rdma());
   if (!rdma) return open_devices(sendrecv::hints("").caps, 1);
-  auto opened = open_devices(rdma::hints("").caps, static_cast<std::size_t>(params_.rails));
+  auto opened = open_devices(rdma::hints("").caps, static_cast<int>(kMaxRails));
   if (opened || !params_.protocol.empty()) return opened;
   WEFT_WARN("going on with the send/receive protocol: %s", opened.error().what.c_str());
   return open_devices(sendrecv::hints("").caps, 1);
 }
 
-Status Instance::open_devices(std::uint64_t caps, std::size_t rails) {
+Status Instance::open_devices(std::uint64_t caps, int most_rails) {
   const bool rdma = (caps & FI_RMA) != 0;
   TRY(auto nics, discover_nics(*library_, params_, cuda_.has_value(), "/", caps));
-  // Until topology says which NICs belong together, neighbours on the PCI bus do.
-  if (rails > 1) {
-    std::ranges::stable_sort(nics, {}, [](const fabric::Info& info) { return info.pci_path() + " " + info.domain(); });
-  }
+  // Only EFA's NICs need the tree: reading it takes a while.
+  const bool is_efa = nics.front().provider() == "efa";
+  TRY(const DevicePlan plan,
+      plan_devices(nics, is_efa ? topology::read_machine() : topology::Tree{}, params_, most_rails));
+  warn_once(plan.remarks);
   std::optional<Error> first_error;
-  for (std::size_t first = 0; first < nics.size(); first += rails) {
-    std::vector<const fabric::Info*> group;
-    for (std::size_t i = first; i < std::min(first + rails, nics.size()); ++i) group.push_back(&nics[i]);
-    const DeviceOptions options = device_options(*group.front());
-    auto device =
-        rdma ? rdma::open_device(*library_, group, options) : sendrecv::open_device(*library_, *group.front(), options);
+  for (const PlannedDevice& planned : plan.devices) {
+    const DeviceOptions options = device_options(planned);
+    auto device = rdma ? rdma::open_device(*library_, planned.rails, options)
+                       : sendrecv::open_device(*library_, *planned.rails.front(), options);
     if (device) {
       devices_.push_back(std::move(*device));
       continue;
     }
     if (!first_error) first_error = device.error();
-    // When this was the only NIC, the error says it all.
-    if (nics.size() > rails) {
-      WEFT_WARN("going on without %s: %s", group.front()->domain().c_str(), device.error().what.c_str());
+    // When this was the only device, the error says it all.
+    if (plan.devices.size() > 1) {
+      WEFT_WARN("going on without %s: %s", planned.rails.front()->domain().c_str(), device.error().what.c_str());
     }
   }
   if (devices_.empty()) return std::unexpected(std::move(*first_error));
@@ -84,14 +84,17 @@ Status Instance::open_devices(std::uint64_t caps, std::size_t rails) {
   return {};
 }
 
-DeviceOptions Instance::device_options(const fabric::Info& info) const {
+DeviceOptions Instance::device_options(const PlannedDevice& planned) const {
   DeviceOptions options;
+  options.guid = planned.guid;
+  options.latency_us = planned.latency_us;
+  options.rail_mbps = planned.rail_mbps;
   options.cq_entries = static_cast<std::size_t>(params_.cq_size);
   options.mr_cache = params_.mr_cache;
   options.connect_timeout = std::chrono::seconds(params_.connect_timeout_s);
   options.peer_check = std::chrono::milliseconds(params_.peer_check_ms);
   options.stall_warning = std::chrono::seconds(params_.stall_warning_s);
-  const bool serves_gpu_memory = (info.get()->caps & FI_HMEM) != 0;
+  const bool serves_gpu_memory = (planned.rails.front()->get()->caps & FI_HMEM) != 0;
   options.cuda = cuda_ && serves_gpu_memory ? &*cuda_ : nullptr;
   return options;
 }

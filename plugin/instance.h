@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "plugin/device_plan.h"
 #include "transports/connection/device.h"
 #include "transports/fabric/cuda_driver.h"
 #include "transports/fabric/library.h"
@@ -30,9 +31,9 @@ class Instance {
 
   Result<bool> wants_rdma() const;
   Status open_devices();
-  /// With providers that can do `caps`, `rails` NICs to a device.
-  Status open_devices(std::uint64_t caps, std::size_t rails);
-  DeviceOptions device_options(const fabric::Info& info) const;
+  /// With providers that can do `caps`, up to `most_rails` NICs to a device.
+  Status open_devices(std::uint64_t caps, int most_rails);
+  DeviceOptions device_options(const PlannedDevice& planned) const;
   void log_banner(const fabric::Info& nic, const char* protocol) const;
 
   // In this order: devices use the library and the driver to their end.

@@ -138,7 +138,7 @@ TEST(ParamsTest, TableHasARowPerVariable) {
   EXPECT_NE(table.find("| `WEFT_CONNECT_TIMEOUT_S` | 120 | 1 to 86400 s | "), std::string::npos);
   EXPECT_NE(table.find("| `WEFT_REQUIRE` | 0 | 0, 1 | "), std::string::npos);
   EXPECT_NE(table.find("| `WEFT_PROVIDER` | empty | text | "), std::string::npos);
-  EXPECT_EQ(std::ranges::count(table, '\n'), 2 + 11);
+  EXPECT_EQ(std::ranges::count(table, '\n'), 2 + 13);
 }
 
 }  // namespace

@@ -6,7 +6,7 @@ library=${1:?usage: symbols.sh LIBRARY}
 status=0
 
 exported=$(nm -D --defined-only "$library" | awk '{ print $NF }' | sort)
-expected=$(printf 'ncclNetPlugin_v%s\n' 6 7 8 9 10 11 12 | sort)
+expected=$({ printf 'ncclNetPlugin_v%s\n' 6 7 8 9 10 11 12 && printf 'ncclEnvPlugin_v%s\n' 1 2; } | sort)
 if [[ $exported != "$expected" ]]; then
   echo "exported symbols differ from the tables (< expected, > exported):"
   diff <(echo "$expected") <(echo "$exported") || true

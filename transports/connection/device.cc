@@ -25,12 +25,12 @@ DeviceProperties describe(std::span<const std::unique_ptr<Rail>> rails, const De
   DeviceProperties properties;
   properties.name = info.domain();
   properties.pci_path = info.pci_path();
-  // Until topology knows cards, one NIC is one card.
-  properties.guid = std::hash<std::string>{}(properties.pci_path.empty() ? properties.name : properties.pci_path);
+  properties.guid = options.guid;
+  properties.latency_us = options.latency_us;
   properties.pointer_support = kPointerHost | (options.cuda != nullptr ? kPointerCuda : 0);
   properties.max_message_bytes = kMaxMessageBytes;
   for (const auto& rail : rails) {
-    const int speed = rail->info().speed_mbps();
+    const int speed = std::max(rail->info().speed_mbps(), options.rail_mbps);
     properties.speed_mbps += speed > 0 ? speed : kUnknownSpeedMbps;
     properties.max_message_bytes = std::min(properties.max_message_bytes, rail->info().get()->ep_attr->max_msg_size);
   }

@@ -38,6 +38,9 @@ struct DeviceOptions {
   std::chrono::milliseconds peer_check{1'000};      ///< how often a waiting request makes sure its peer is there
   std::chrono::milliseconds stall_warning{60'000};  ///< 0: never
   const fabric::CudaDriver* cuda = nullptr;         ///< null: host memory only; must outlive the device
+  std::uint64_t guid = 0;                           ///< of the lead's card
+  float latency_us = 0;                             ///< what the user is told; 0: unknown
+  int rail_mbps = 0;  ///< what each NIC is known to do; counts where the provider or kernel says less
 };
 
 /// Thread safe where a function says so; everything else wants lock() held. Destroying a device ends all operations;

@@ -1,0 +1,67 @@
+#include "plugin/device_plan.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+#include <utility>
+
+#include "topology/instances.h"
+#include "topology/nic_filter.h"
+#include "topology/rail_groups.h"
+#include "transports/connection/device.h"
+
+namespace weft::plugin {
+namespace {
+
+topology::Nic describe(const fabric::Info& info) {
+  const std::string function = std::filesystem::path(info.pci_path()).filename().string();
+  return {.name = info.domain(), .address = topology::PciAddress::parse(function), .speed_mbps = info.speed_mbps()};
+}
+
+std::uint64_t guid_of(const topology::Tree& tree, const topology::Nic& nic) {
+  const int node = nic.address ? tree.find(*nic.address) : -1;
+  const std::string card = node >= 0     ? std::to_string(tree.nodes[static_cast<std::size_t>(node)].card())
+                           : nic.address ? nic.address->text()
+                                         : nic.name;
+  // Where several hosts are one NVLink domain, NCCL puts their NICs into one list.
+  return std::hash<std::string>{}(local_host_name() + '/' + card);
+}
+
+}  // namespace
+
+Result<DevicePlan> plan_devices(const std::vector<fabric::Info>& nics, const topology::Tree& tree, const Params& params,
+                                int most_rails) {
+  std::vector<topology::Nic> all;
+  for (const auto& info : nics) all.push_back(describe(info));
+  TRY(const auto only, topology::NicList::parse("WEFT_NICS", params.nics));
+  TRY(const auto except, topology::NicList::parse("WEFT_NICS_EXCLUDE", params.nics_exclude));
+  TRY(const auto chosen, topology::choose_nics(all, only, except));
+  std::vector<topology::Nic> used;
+  for (const std::size_t index : chosen) used.push_back(all[index]);
+
+  const bool is_efa = !nics.empty() && nics.front().provider() == "efa";
+  const topology::Instance* const instance = is_efa ? topology::find_instance(tree.instance_type) : nullptr;
+  topology::GroupOptions options{.rails = params.rails, .max_rails = most_rails};
+  if (instance != nullptr) options.rails_without_gpus = instance->rails;
+  if (!is_efa && options.rails == 0) options.rails = 1;
+  topology::RailGroups groups = topology::group_rails(tree, used, options);
+
+  DevicePlan plan;
+  for (const auto& group : groups.groups) {
+    PlannedDevice device;
+    for (const std::size_t rail : group.rails) device.rails.push_back(&nics[chosen[rail]]);
+    device.guid = guid_of(tree, used[group.rails.front()]);
+    if (instance != nullptr) {
+      device.latency_us = instance->latency_us;
+      device.rail_mbps = instance->nic_mbps;
+    }
+    plan.devices.push_back(std::move(device));
+  }
+  if (is_efa) {
+    plan.remarks = tree.oddities;
+    std::ranges::move(groups.remarks, std::back_inserter(plan.remarks));
+  }
+  return plan;
+}
+
+}  // namespace weft::plugin
