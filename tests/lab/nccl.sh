@@ -112,7 +112,7 @@ case_efa-gpu-memory() {
 # NICs 0 and 1 share a switch with GPU 0, NICs 2 and 3 one with GPU 1: NCCL sees it, and every GPU uses the NICs near it.
 case_efa-topology() {
   local a=0000:20:01.0/0000:21:00.0/0000:22 b=0000:30:01.0/0000:31:00.0/0000:32
-  with_nics 4 --gpus 2 --pci "$a:01.0/0000:23:00.0,$a:02.0/0000:24:00.0,$b:01.0/0000:33:00.0,$b:02.0/0000:34:00.0" \
+  with_nics 4 --gpus 2 --rails 1 --pci "$a:01.0/0000:23:00.0,$a:02.0/0000:24:00.0,$b:01.0/0000:33:00.0,$b:02.0/0000:34:00.0" \
     --gpu-pci "$a:03.0/0000:25:00.0,$b:03.0/0000:35:00.0"
   NCCL_TOPO_DUMP_FILE=$scratch/topology NCCL_DEBUG_SUBSYS=INIT,NET,ENV,GRAPH passes -p 2 -g 2 -e 256K all-to-all
   says 'device 0 is .* PCI /sys/devices/pci0000:20/0000:20:01.0/0000:21:00.0/0000:22:01.0/0000:23:00.0,' "Weft found NIC 0"

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "tests/emulation/efa/settings.h"
 #include "tests/emulation/efa/sysfs.h"
 
 namespace weft::emulation::efa {
@@ -14,12 +15,15 @@ constexpr std::string_view kSys = "sys/";
 // Folders below it, and the beginning of folders' names: of the roots of PCI, pci0000:00 and so on.
 constexpr std::string_view kFolders[] = {"bus/pci", "class/infiniband", "class/infiniband_verbs", "class/pci_bus"};
 constexpr std::string_view kRoots = "devices/pci";
+// Where a machine says what it is; emulated where the settings say so.
+constexpr std::string_view kProduct = "devices/virtual/dmi/id";
 
 // Of a path without the slash at its beginning.
 bool is_emulated(const char* path) {
   if (strncmp(path, kSys.data(), kSys.size()) != 0) return false;
   const std::string_view place(path + kSys.size());
   if (place.starts_with(kRoots)) return true;
+  if (place.starts_with(kProduct)) return !settings().product.empty();
   for (const std::string_view folder : kFolders)
     if (place.starts_with(folder) && (place.size() == folder.size() || place[folder.size()] == '/')) return true;
   return false;

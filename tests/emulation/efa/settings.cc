@@ -44,6 +44,7 @@ Settings* read_settings() {
   read_number("WEFT_LAB_EFA_IN_ORDER", &read->in_order);
   read_number("WEFT_LAB_EFA_STRICT_AH", &read->strict_address_handles);
   read->knobs = text("WEFT_LAB_EFA_KNOBS", "");
+  read->product = text("WEFT_LAB_EFA_PRODUCT", "");
   read->sysfs = text("WEFT_LAB_EFA_SYSFS", "/dev/shm" + shared_name("sysfs." + std::to_string(read->node)));
   read->gpu_pci = list("WEFT_LAB_CUDA_PCI");
   auto gpus = static_cast<uint32_t>(read->gpu_pci.size());

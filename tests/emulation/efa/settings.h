@@ -17,6 +17,7 @@ namespace weft::emulation::efa {
 //   WEFT_LAB_CUDA_DEVICES   GPUs that stand in the same tree (as many as have a place)
 //   WEFT_LAB_CUDA_PCI       their PCI places
 //   WEFT_LAB_EFA_SYSFS      where the host's sysfs is written (/dev/shm/weft-efa.<domain>.sysfs.<node>)
+//   WEFT_LAB_EFA_PRODUCT    what the machine calls itself, such as p5.48xlarge
 //   WEFT_LAB_EFA_KNOBS      knobs of its NICs from the start: latency_us=5,2:reorder=8 (2: of the third NIC alone)
 //   WEFT_LAB_EFA_SEED       of everything random (1)
 //   WEFT_LAB_EFA_PART_ID    the generation that the device says it is (0xefa2)
@@ -31,6 +32,7 @@ struct Settings {
   std::vector<int> numa;
   std::string sysfs;
   std::string knobs;
+  std::string product;  // what the machine calls itself; empty: the real one's name
   uint64_t seed = 1;
   uint32_t part_id = 0xefa2;
   uint32_t capabilities = 0x1f;

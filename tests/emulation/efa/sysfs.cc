@@ -184,6 +184,10 @@ void write_sysfs() {
     make_folder(sys() / folder);
   // libfabric takes a machine without this file for one without RDMA devices.
   put(sys() / "class/infiniband_verbs/abi_version", "1");
+  if (!host.product.empty()) {
+    make_folder(sys() / "devices/virtual/dmi/id");
+    put(sys() / "devices/virtual/dmi/id/product_name", host.product);
+  }
   // The machine's own processors, for hwloc with HWLOC_FSROOT.
   link_outside("/proc", fs::path(host.sysfs) / "proc");
   link_outside("/sys/devices/system", sys() / "devices/system");
