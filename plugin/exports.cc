@@ -2,7 +2,6 @@
 //
 // Functions that stay null, all of which NCCL checks before it calls them:
 //   getDeviceMr, irecvConsumed   for networks that run on the GPU (transport/net.cc; NCCL's own net_socket.cc has null)
-//   makeVDevice                  null: NCCL uses the devices as they are (graph/topo.cc, ncclTopoProcessNet)
 //   setNetAttr                   a hint (transport/net.cc, setNetAttrs)
 #include "plugin/env_plugin.h"
 #include "plugin/net_compat.h"
@@ -44,7 +43,7 @@ extern const nccl::ncclNet_v12_t ncclNetPlugin_v12 WEFT_EXPORT = {
     .closeListen = close_listen,
     .getDeviceMr = nullptr,
     .irecvConsumed = nullptr,
-    .makeVDevice = nullptr,
+    .makeVDevice = make_vdevice,
     .finalize = finalize,
     .setNetAttr = nullptr,
 };
@@ -69,7 +68,7 @@ extern const nccl::ncclNet_v11_t ncclNetPlugin_v11 WEFT_EXPORT = {
     .closeListen = close_listen,
     .getDeviceMr = nullptr,
     .irecvConsumed = nullptr,
-    .makeVDevice = nullptr,
+    .makeVDevice = make_vdevice,
     .finalize = finalize,
     .setNetAttr = nullptr,
 };
@@ -94,7 +93,7 @@ extern const nccl::ncclNet_v10_t ncclNetPlugin_v10 WEFT_EXPORT = {
     .closeListen = close_listen,
     .getDeviceMr = nullptr,
     .irecvConsumed = nullptr,
-    .makeVDevice = nullptr,
+    .makeVDevice = make_vdevice,
 };
 
 extern const nccl::ncclNet_v9_t ncclNetPlugin_v9 WEFT_EXPORT = {
@@ -117,7 +116,7 @@ extern const nccl::ncclNet_v9_t ncclNetPlugin_v9 WEFT_EXPORT = {
     .closeListen = close_listen,
     .getDeviceMr = nullptr,
     .irecvConsumed = nullptr,
-    .makeVDevice = nullptr,
+    .makeVDevice = make_vdevice,
 };
 
 extern const nccl::ncclNet_v8_t ncclNetPlugin_v8 WEFT_EXPORT = {

@@ -29,13 +29,16 @@ void warn_once(const std::vector<std::string>& warnings) {
 
 }  // namespace
 
-Result<std::shared_ptr<Instance>> Instance::open(const Environment& environment) {
+Result<std::shared_ptr<Instance>> Instance::open(const Environment& environment, const Fusions& fusions) {
   TRY(LoadedParams loaded, load_params(environment));
   warn_once(loaded.warnings);
   std::shared_ptr<Instance> instance(new Instance(std::move(loaded.params)));
   TRY(instance->library_, fabric::Library::open(instance->params_.libfabric));
   instance->cuda_ = fabric::CudaDriver::open();
   TRY_VOID(instance->open_devices());
+  for (std::size_t i = 0; i < fusions.size(); ++i) {
+    TRY_VOID(instance->fuse(fusions[i]));
+  }
   return instance;
 }
 
@@ -64,13 +67,14 @@ Status Instance::open_devices(std::uint64_t caps, int most_rails) {
   TRY(const DevicePlan plan,
       plan_devices(nics, is_efa ? topology::read_machine() : topology::Tree{}, params_, most_rails));
   warn_once(plan.remarks);
+  devices_.reserve(plan.devices.size() + Fusions::kMost);
   std::optional<Error> first_error;
   for (const PlannedDevice& planned : plan.devices) {
     const DeviceOptions options = device_options(planned);
     auto device = rdma ? rdma::open_device(*library_, planned.rails, options)
                        : sendrecv::open_device(*library_, *planned.rails.front(), options);
     if (device) {
-      devices_.push_back(std::move(*device));
+      add(std::make_unique<NetDevice>(std::move(*device)));
       continue;
     }
     if (!first_error) first_error = device.error();
@@ -107,20 +111,64 @@ void Instance::log_banner(const fabric::Info& nic, const char* protocol) const {
   for (int i = 0; i < device_count(); ++i) {
     const DeviceProperties& properties = devices_[static_cast<std::size_t>(i)]->properties();
     const bool cuda = (properties.pointer_support & kPointerCuda) != 0;
-    std::string rails = properties.name;
-    for (const auto& rail : devices_[static_cast<std::size_t>(i)]->rails().subspan(1)) rails += " + " + rail->name();
+    std::string rails;
+    for (const auto& name : devices_[static_cast<std::size_t>(i)]->rail_names())
+      rails += (rails.empty() ? "" : " + ") + name;
     WEFT_INFO("device %d is %s, %d Mb/s, PCI %s, memory: host%s%s", i, rails.c_str(), properties.speed_mbps,
               properties.pci_path.empty() ? "none" : properties.pci_path.c_str(), cuda ? ", GPU" : "",
               (properties.pointer_support & kPointerDmaBuf) != 0 ? ", dma-buf" : "");
   }
 }
 
-Result<Device*> Instance::device(int index) const {
+Result<NetDevice*> Instance::device(int index) const {
   if (index < 0 || index >= device_count()) {
     return fail(Code::kArgument, "there is no device " + std::to_string(index) + "; there are " +
                                      std::to_string(device_count()) + ", counted from 0");
   }
   return devices_[static_cast<std::size_t>(index)].get();
+}
+
+void Instance::add(std::unique_ptr<NetDevice> device) {
+  devices_.push_back(std::move(device));
+  count_.store(static_cast<int>(devices_.size()), std::memory_order_release);
+}
+
+Result<int> Instance::fuse(std::span<const int> members) {
+  if (devices_.size() == devices_.capacity()) {
+    return fail(Code::kUsage, "NCCL wants more than " + std::to_string(Fusions::kMost) + " devices made of others");
+  }
+  TRY(auto made, make_fused(members));
+  const int index = device_count();
+  WEFT_INFO("device %d is %s: NCCL made it one, %d Mb/s", index, made->properties().name.c_str(),
+            made->properties().speed_mbps);
+  add(std::move(made));
+  return index;
+}
+
+Result<std::unique_ptr<NetDevice>> Instance::make_fused(std::span<const int> members) const {
+  std::vector<Device*> parts;
+  std::vector<const fabric::Info*> rails;
+  std::string name;
+  for (const int member : members) {
+    TRY(const NetDevice* const device, this->device(member));
+    if (std::ranges::count(members, member) > 1 || !device->properties().members.empty()) {
+      return fail(Code::kArgument, "device " + std::to_string(member) + " stands twice, or is made of others itself");
+    }
+    std::ranges::copy(device->parts(), std::back_inserter(parts));
+    std::ranges::copy(device->rail_infos(), std::back_inserter(rails));
+    name += (name.empty() ? "" : "+") + device->properties().name;
+  }
+  std::vector<int> indices(members.begin(), members.end());
+  DeviceOptions options = parts.front()->options();
+  if (options.transport != TransportId::kRdma) {
+    return std::make_unique<NetDevice>(std::move(parts), std::move(indices), std::move(name));
+  }
+  if (rails.size() > kMaxRails) {
+    return fail(Code::kUsage, name + " would have " + std::to_string(rails.size()) + " rails; " +
+                                  std::to_string(kMaxRails) + " are possible");
+  }
+  TRY(auto device, rdma::open_device(*library_, rails, options));
+  return std::make_unique<NetDevice>(std::move(device), std::move(indices), std::move(name));
 }
 
 }  // namespace weft::plugin

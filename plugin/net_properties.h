@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <climits>
 #include <cstdint>
+#include <iterator>
+#include <span>
 #include <string>
 
 #include "plugin/boundary.h"
@@ -39,6 +41,11 @@ void fill_properties(const DeviceProperties& from, int dev, Properties& to) {
   if constexpr (requires { to.vProps; }) {
     to.vProps.ndevs = 1;
     to.vProps.devs[0] = dev;
+    constexpr std::size_t kMost = std::size(decltype(to.vProps.devs){});
+    if (!from.members.empty() && from.members.size() <= kMost) {
+      to.vProps.ndevs = static_cast<int>(from.members.size());
+      std::ranges::copy(from.members, to.vProps.devs);
+    }
   }
   if constexpr (requires { to.maxP2pBytes; }) {
     to.maxP2pBytes = to.maxCollBytes = std::clamp<std::size_t>(from.max_message_bytes, 1, kMaxAbiTransferBytes);
@@ -56,8 +63,23 @@ nccl::ncclResult_t get_properties(int dev, Properties* properties) noexcept {
     if (properties == nullptr) return fail(Code::kArgument, "props is null");
     *properties = {};
     TRY(const auto instance, Plugin::get().current());
-    TRY(const Device* const device, instance->device(dev));
+    TRY(const NetDevice* const device, instance->device(dev));
     fill_properties(device->properties(), dev, *properties);
+    return {};
+  });
+}
+
+/// NCCL makes one device of several: `props` names them, *d gets the new one's index.
+template <class VProps>
+nccl::ncclResult_t make_vdevice(int* d, VProps* props) noexcept {
+  return guard("makeVDevice", [&]() -> Status {
+    if (d == nullptr || props == nullptr) return fail(Code::kArgument, "d or props is null");
+    const int most = static_cast<int>(std::size(props->devs));
+    if (props->ndevs < 1 || props->ndevs > most) {
+      return fail(Code::kArgument, std::to_string(props->ndevs) + " devices in one; 1 to " + std::to_string(most) +
+                                       " are possible in this version");
+    }
+    TRY(*d, Plugin::get().fuse(std::span<const int>(props->devs, static_cast<std::size_t>(props->ndevs))));
     return {};
   });
 }

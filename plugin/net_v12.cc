@@ -98,8 +98,8 @@ ncclResult_t listen(void* ctx, int dev, void* handle, void** listen_comm) noexce
     *listen_comm = nullptr;
     if (handle == nullptr) return null_argument("handle");
     TRY(auto instance, Plugin::get().instance_of(ctx));
-    TRY(Device* const device, instance->device(dev));
-    TRY(auto listener, Listener::open(*device, bytes_of(handle)));
+    TRY(NetDevice* const device, instance->device(dev));
+    TRY(auto listener, Listener::open(device->for_listener(), bytes_of(handle)));
     *listen_comm = give(std::move(instance), std::move(listener));
     return {};
   });
@@ -112,14 +112,15 @@ ncclResult_t connect(void* ctx, int dev, void* handle, void** send_comm,
     *send_comm = nullptr;
     if (handle == nullptr) return null_argument("handle");
     TRY(auto instance, Plugin::get().instance_of(ctx));
-    TRY(Device* const device, instance->device(dev));
+    TRY(NetDevice* const seen, instance->device(dev));
+    Device& device = seen->for_connector(bytes_of(handle));
     const auto connected = [&](auto comm) -> Status {
       if (!comm) return std::unexpected(comm.error());
       if (*comm != nullptr) *send_comm = give(std::move(instance), std::move(*comm));
       return {};
     };
-    return is_rdma(*device) ? connected(rdma::connect(*device, bytes_of(handle)))
-                            : connected(sendrecv::connect(*device, bytes_of(handle)));
+    return is_rdma(device) ? connected(rdma::connect(device, bytes_of(handle)))
+                           : connected(sendrecv::connect(device, bytes_of(handle)));
   });
 }
 

@@ -41,7 +41,16 @@ std::shared_ptr<Instance> Plugin::live() const {
 
 Result<std::shared_ptr<Instance>> Plugin::open_or_share() {
   if (auto instance = live()) return instance;
-  return Instance::open(process_environment());
+  return Instance::open(process_environment(), fusions_);
+}
+
+Result<int> Plugin::fuse(std::span<const int> members) {
+  const std::lock_guard guard(mutex_);
+  const auto instance = live();
+  if (!instance) return fail(Code::kUsage, "init has not been called, or has failed");
+  TRY(const int index, instance->fuse(members));
+  fusions_.add(members);  // there is room: the instance has as much
+  return index;
 }
 
 void Plugin::let_logger_go_if_unused() noexcept {

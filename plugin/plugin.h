@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 
 #include "plugin/instance.h"
 #include "weft/nccl/net_common.h"
@@ -45,6 +46,10 @@ class Plugin {
   /// The live instance; kUsage before init.
   Result<std::shared_ptr<Instance>> current();
 
+  /// Makes one device of those with the indices `members`, and returns its index. An instance that is opened later has
+  /// it too: NCCL asks once, and counts on it for as long as it does not unload the library.
+  Result<int> fuse(std::span<const int> members);
+
   /// Keeps `instance` until release(handle). `handle` is a listener or communicator that NCCL gets.
   void hold(void* handle, std::shared_ptr<Instance> instance);
   /// The instance of a handle that is held; kArgument for one that is not open.
@@ -61,6 +66,7 @@ class Plugin {
   void let_logger_go_if_unused() noexcept;  ///< wants mutex_
 
   std::mutex mutex_;
+  Fusions fusions_;
   std::map<void*, std::unique_ptr<Context>> contexts_;
   std::shared_ptr<Instance> forever_;
   std::map<void*, std::shared_ptr<Instance>> open_;

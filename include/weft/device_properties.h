@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace weft {
 
@@ -25,6 +26,7 @@ struct DeviceProperties {
   std::size_t max_message_bytes = 0;  ///< one transfer; never above what the ABI's `int` sizes can report
   int rail_id = -1;
   int plane_id = -1;
+  std::vector<int> members;  ///< the devices that NCCL has made this one of; empty: it is none of those
 };
 
 }  // namespace weft

@@ -132,6 +132,18 @@ TEXT
   if grep -E '\[0\] (-> .* \[send\]|\[receive\]) via NET/Weft/[23]' "$log" ||
     grep -E '\[1\] (-> .* \[send\]|\[receive\]) via NET/Weft/[01]' "$log"; then die "a GPU uses a NIC far from it"; fi
 }
+# NCCL makes one device of the two NICs under a switch: with RDMA writes its messages go over both, with messages its
+# connections take turns.
+fused() {
+  with_nics 4 --gpus 2 --rails 1
+  WEFT_PROTOCOL=$1 NCCL_NET_MERGE_LEVEL=PIX NCCL_DEBUG_SUBSYS=INIT,NET,ENV,GRAPH passes -p 2 -g 2 -e 4M all-reduce all-to-all
+  says 'device 4 is efa_0-rdm\+efa_1-rdm: NCCL made it one, 200000 Mb/s' "Weft made the first pair one"
+  says 'device 5 is efa_2-rdm\+efa_3-rdm: NCCL made it one, 200000 Mb/s' "Weft made the second pair one"
+  says '\[(send|receive)\] via NET/Weft/[45]' "NCCL uses what it made"
+  ! grep -E '\[(send|receive)\] via NET/Weft/[0-3]' "$log" || die "NCCL uses a part besides the whole"
+}
+case_efa-fused() { fused rdma; }
+case_efa-fused-messages() { fused sendrecv; }
 # Nobody says where they are: a NIC and a GPU still share a switch.
 case_efa-default-places() {
   with_nics 2 --gpus 2

@@ -3,6 +3,9 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "weft/nccl/net_v10.h"
 #include "weft/nccl/net_v11.h"
 #include "weft/nccl/net_v6.h"
@@ -127,6 +130,15 @@ class NetOf final : public Net {
     const ncclResult_t result = table_.getProperties(dev, props != nullptr ? &narrow : nullptr);
     if (props != nullptr && result == nccl::ncclSuccess) widen(narrow, *props);
     return result;
+  }
+  ncclResult_t make_vdevice(int* d, int count, const std::vector<int>& members) override {
+    if constexpr (kVersion >= 9) {
+      decltype(Traits::Properties::vProps) props{};
+      props.ndevs = count;
+      for (std::size_t i = 0; i < std::min(members.size(), std::size(props.devs)); ++i) props.devs[i] = members[i];
+      return table_.makeVDevice(d, &props);
+    }
+    return nccl::ncclInvalidUsage;
   }
   ncclResult_t listen(int dev, void* handle, void** comm) override {
     if constexpr (kVersion >= 11) {

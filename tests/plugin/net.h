@@ -42,6 +42,8 @@ class Net {
   virtual ncclResult_t devices(int* count) = 0;
   /// Fields that the version lacks stay as they are.
   virtual ncclResult_t properties(int dev, nccl::ncclNetProperties_v12_t* props) = 0;
+  /// ncclInvalidUsage where the version has none.
+  virtual ncclResult_t make_vdevice(int* d, int count, const std::vector<int>& members) = 0;
   virtual ncclResult_t listen(int dev, void* handle, void** comm) = 0;
   virtual ncclResult_t connect(int dev, void* handle, void** comm) = 0;
   virtual ncclResult_t accept(void* listener, void** comm) = 0;
