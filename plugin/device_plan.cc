@@ -51,6 +51,8 @@ Result<DevicePlan> plan_devices(const std::vector<fabric::Info>& nics, const top
     PlannedDevice device;
     for (const std::size_t rail : group.rails) device.rails.push_back(&nics[chosen[rail]]);
     device.guid = guid_of(tree, used[group.rails.front()]);
+    // Both ends order their devices alike (group_rails).
+    if (is_efa) device.rail_id = static_cast<int>(plan.devices.size());
     if (instance != nullptr) {
       device.latency_us = instance->latency_us;
       device.rail_mbps = instance->nic_mbps;

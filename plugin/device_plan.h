@@ -17,6 +17,7 @@ struct PlannedDevice {
   std::uint64_t guid = 0;  ///< the same for all functions of the lead's card, on this host only
   float latency_us = 0;    ///< 0: unknown
   int rail_mbps = 0;       ///< what the instance table knows of each NIC; 0: nothing
+  int rail_id = -1;        ///< the same on every host that is built alike; -1: unknown
 };
 
 struct DevicePlan {

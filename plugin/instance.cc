@@ -93,6 +93,7 @@ DeviceOptions Instance::device_options(const PlannedDevice& planned) const {
   options.guid = planned.guid;
   options.latency_us = planned.latency_us;
   options.rail_mbps = planned.rail_mbps;
+  options.rail_id = planned.rail_id;
   options.cq_entries = static_cast<std::size_t>(params_.cq_size);
   options.mr_cache = params_.mr_cache;
   options.connect_timeout = std::chrono::seconds(params_.connect_timeout_s);

@@ -27,6 +27,7 @@ DeviceProperties describe(std::span<const std::unique_ptr<Rail>> rails, const De
   properties.pci_path = info.pci_path();
   properties.guid = options.guid;
   properties.latency_us = options.latency_us;
+  properties.rail_id = options.rail_id;
   properties.pointer_support = kPointerHost | (options.cuda != nullptr ? kPointerCuda : 0);
   properties.max_message_bytes = kMaxMessageBytes;
   for (const auto& rail : rails) {

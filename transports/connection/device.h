@@ -40,6 +40,7 @@ struct DeviceOptions {
   const fabric::CudaDriver* cuda = nullptr;         ///< null: host memory only; must outlive the device
   std::uint64_t guid = 0;                           ///< of the lead's card
   float latency_us = 0;                             ///< what the user is told; 0: unknown
+  int rail_id = -1;                                 ///< the same on hosts that are built alike; -1: unknown
   int rail_mbps = 0;  ///< what each NIC is known to do; counts where the provider or kernel says less
 };
 
