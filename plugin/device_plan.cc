@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <filesystem>
 #include <functional>
+#include <iterator>
 #include <utility>
 
+#include "plugin/machine_plan.h"
 #include "topology/instances.h"
-#include "topology/nic_filter.h"
 #include "topology/rail_groups.h"
 #include "transports/connection/device.h"
 
@@ -27,40 +28,45 @@ std::uint64_t guid_of(const topology::Tree& tree, const topology::Nic& nic) {
   return std::hash<std::string>{}(local_host_name() + '/' + card);
 }
 
+/// The lead's place among all EFA NICs of the machine, whichever of them are used here: the same on every machine of
+/// its kind.
+int rail_id_of(const topology::Tree& tree, const topology::Nic& lead) {
+  if (!lead.address || tree.find(*lead.address) < 0) return -1;
+  return static_cast<int>(std::ranges::count_if(
+      tree.nodes, [&](const topology::Node& node) { return node.is_efa() && node.address < *lead.address; }));
+}
+
 }  // namespace
 
 Result<DevicePlan> plan_devices(const std::vector<fabric::Info>& nics, const topology::Tree& tree, const Params& params,
                                 int most_rails) {
   std::vector<topology::Nic> all;
   for (const auto& info : nics) all.push_back(describe(info));
-  TRY(const auto only, topology::NicList::parse("WEFT_NICS", params.nics));
-  TRY(const auto except, topology::NicList::parse("WEFT_NICS_EXCLUDE", params.nics_exclude));
-  TRY(const auto chosen, topology::choose_nics(all, only, except));
+  TRY(const ChosenNics chosen, choose_nics(all, params));
   std::vector<topology::Nic> used;
-  for (const std::size_t index : chosen) used.push_back(all[index]);
+  for (const std::size_t index : chosen.indices) used.push_back(all[index]);
 
   const bool is_efa = !nics.empty() && nics.front().provider() == "efa";
   const topology::Instance* const instance = is_efa ? topology::find_instance(tree.instance_type) : nullptr;
-  topology::GroupOptions options{.rails = params.rails, .max_rails = most_rails};
-  if (instance != nullptr) options.rails_without_gpus = instance->rails;
+  topology::GroupOptions options = group_options(params, instance, most_rails);
   if (!is_efa && options.rails == 0) options.rails = 1;
   topology::RailGroups groups = topology::group_rails(tree, used, options);
 
   DevicePlan plan;
   for (const auto& group : groups.groups) {
     PlannedDevice device;
-    for (const std::size_t rail : group.rails) device.rails.push_back(&nics[chosen[rail]]);
+    for (const std::size_t rail : group.rails) device.rails.push_back(&nics[chosen.indices[rail]]);
     device.guid = guid_of(tree, used[group.rails.front()]);
-    // Both ends order their devices alike (group_rails).
-    if (is_efa) device.rail_id = static_cast<int>(plan.devices.size());
+    if (is_efa) device.rail_id = rail_id_of(tree, used[group.rails.front()]);
     if (instance != nullptr) {
       device.latency_us = instance->latency_us;
       device.rail_mbps = instance->nic_mbps;
     }
     plan.devices.push_back(std::move(device));
   }
+  plan.remarks = chosen.remarks;
   if (is_efa) {
-    plan.remarks = tree.oddities;
+    std::ranges::copy(tree.oddities, std::back_inserter(plan.remarks));
     std::ranges::move(groups.remarks, std::back_inserter(plan.remarks));
   }
   return plan;

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <exception>
 #include <filesystem>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -57,11 +58,14 @@ class MemoryFile {
   int fd_ = -1;
 };
 
-// Static: NCCL's ABI has no context. Written by init only, freed with the library.
+// Static: NCCL's ABI has no context. Written by the first init of this life of the library only, as a process may have
+// two NCCLs and the first goes on reading; freed with the library.
 struct State {
   NcclDefaults defaults;
   MemoryFile topology;
+  std::string problem;  ///< why there is nothing, if so
 };
+std::once_flag prepared;
 State state;  // NOLINT(cert-err58-cpp): both members are made empty, which does not throw
 
 Status prepare() {
@@ -77,6 +81,14 @@ Status prepare() {
 
 /// Says what NCCL will be told, to `logger` or, without one, to nobody: NCCL names each variable where it reads it.
 void announce(nccl::ncclDebugLogger_t logger) {
+  if (!state.problem.empty()) {
+    if (logger == nullptr) {
+      WEFT_WARN("no defaults for NCCL: %s", state.problem.c_str());
+    } else {
+      logger(nccl::NCCL_LOG_WARN, nccl::NCCL_INIT, __FILE__, __LINE__, "ENV/Weft: no defaults for NCCL: %s",
+             state.problem.c_str());
+    }
+  }
   if (logger == nullptr) return;
   for (const auto& [variable, value] : state.defaults.values) {
     if (env_get(variable.c_str()) != value.text.c_str()) continue;  // the user has set another
@@ -86,15 +98,14 @@ void announce(nccl::ncclDebugLogger_t logger) {
 }
 
 void start(nccl::ncclDebugLogger_t logger) noexcept {
-  std::string problem;
-  try {
-    const Status status = prepare();
-    if (status) return announce(logger);
-    problem = status.error().what;
-  } catch (const std::exception& exception) {
-    problem = exception.what();
-  }
-  WEFT_WARN("no defaults for NCCL: %s", problem.c_str());
+  std::call_once(prepared, []() noexcept {
+    try {
+      if (const Status status = prepare(); !status) state.problem = status.error().what;
+    } catch (const std::exception& exception) {
+      state.problem = exception.what();
+    }
+  });
+  announce(logger);
 }
 
 }  // namespace

@@ -39,6 +39,8 @@ Result<std::shared_ptr<Instance>> Instance::open(const Environment& environment,
   for (std::size_t i = 0; i < fusions.size(); ++i) {
     TRY_VOID(instance->fuse(fusions[i]));
   }
+  instance->replayed_ = static_cast<int>(fusions.size());
+  instance->is_used_ = false;  // making them has looked at their members
   return instance;
 }
 
@@ -54,7 +56,9 @@ Status Instance::open_devices() {
   TRY(const bool rdma, wants_rdma());
   if (!rdma) return open_devices(sendrecv::hints("").caps, 1);
   auto opened = open_devices(rdma::hints("").caps, static_cast<int>(kMaxRails));
-  if (opened || !params_.protocol.empty()) return opened;
+  // Who has named NICs wants those: another protocol has no others.
+  const bool chose_nics = !params_.nics.empty() || !params_.nics_exclude.empty();
+  if (opened || !params_.protocol.empty() || chose_nics) return opened;
   WEFT_WARN("going on with the send/receive protocol: %s", opened.error().what.c_str());
   return open_devices(sendrecv::hints("").caps, 1);
 }
@@ -67,7 +71,7 @@ Status Instance::open_devices(std::uint64_t caps, int most_rails) {
   TRY(const DevicePlan plan,
       plan_devices(nics, is_efa ? topology::read_machine() : topology::Tree{}, params_, most_rails));
   warn_once(plan.remarks);
-  devices_.reserve(plan.devices.size() + Fusions::kMost);
+  devices_.resize(plan.devices.size() + Fusions::kMost);
   std::optional<Error> first_error;
   for (const PlannedDevice& planned : plan.devices) {
     const DeviceOptions options = device_options(planned);
@@ -83,7 +87,7 @@ Status Instance::open_devices(std::uint64_t caps, int most_rails) {
       WEFT_WARN("going on without %s: %s", planned.rails.front()->domain().c_str(), device.error().what.c_str());
     }
   }
-  if (devices_.empty()) return std::unexpected(std::move(*first_error));
+  if (device_count() == 0) return std::unexpected(std::move(*first_error));
   log_banner(nics.front(), rdma ? "RDMA write" : "send/receive");
   return {};
 }
@@ -126,20 +130,36 @@ Result<NetDevice*> Instance::device(int index) const {
     return fail(Code::kArgument, "there is no device " + std::to_string(index) + "; there are " +
                                      std::to_string(device_count()) + ", counted from 0");
   }
+  is_used_.store(true, std::memory_order_relaxed);
   return devices_[static_cast<std::size_t>(index)].get();
 }
 
 void Instance::add(std::unique_ptr<NetDevice> device) {
-  devices_.push_back(std::move(device));
-  count_.store(static_cast<int>(devices_.size()), std::memory_order_release);
+  const int index = device_count();
+  devices_[static_cast<std::size_t>(index)] = std::move(device);
+  count_.store(index + 1, std::memory_order_release);
+}
+
+bool Instance::forget_replayed() noexcept {
+  if (replayed_ == 0 || is_used_.load(std::memory_order_relaxed)) return false;
+  for (; replayed_ > 0; --replayed_) {
+    const int last = device_count() - 1;
+    count_.store(last, std::memory_order_release);
+    devices_[static_cast<std::size_t>(last)].reset();
+  }
+  return true;
 }
 
 Result<int> Instance::fuse(std::span<const int> members) {
-  if (devices_.size() == devices_.capacity()) {
+  replayed_ = 0;
+  const int index = device_count();
+  for (int i = 0; i < index; ++i) {
+    if (std::ranges::equal(devices_[static_cast<std::size_t>(i)]->properties().members, members)) return i;
+  }
+  if (index == static_cast<int>(devices_.size())) {
     return fail(Code::kUsage, "NCCL wants more than " + std::to_string(Fusions::kMost) + " devices made of others");
   }
   TRY(auto made, make_fused(members));
-  const int index = device_count();
   WEFT_INFO("device %d is %s: NCCL made it one, %d Mb/s", index, made->properties().name.c_str(),
             made->properties().speed_mbps);
   add(std::move(made));

@@ -32,6 +32,7 @@ class Fusions {
     entry.count = static_cast<std::uint8_t>(members.size());
     std::ranges::copy(members, entry.members.begin());
   }
+  void clear() noexcept { count_ = 0; }
   std::size_t size() const noexcept { return count_; }
   std::span<const int> operator[](std::size_t i) const noexcept {
     return std::span(entries_[i].members).first(entries_[i].count);
@@ -59,8 +60,12 @@ class Instance {
   /// kArgument for an index that is not a device's.
   Result<NetDevice*> device(int index) const;
 
-  /// Makes one device of all NICs of `members`, which stay; returns its index. Calls must not overlap.
+  /// Makes one device of all NICs of `members`, which stay; returns its index, that of an earlier one if it is there.
+  /// Calls must not overlap.
   Result<int> fuse(std::span<const int> members);
+  /// Takes back the devices of `fusions` that open() made, unless device() or fuse() has been called since; says
+  /// whether.
+  bool forget_replayed() noexcept;
 
  private:
   explicit Instance(Params params) : params_(std::move(params)) {}
@@ -79,8 +84,10 @@ class Instance {
   Params params_;
   std::optional<fabric::Library> library_;
   std::optional<fabric::CudaDriver> cuda_;
-  std::vector<std::unique_ptr<NetDevice>> devices_;  ///< with room for all that will be made
+  std::vector<std::unique_ptr<NetDevice>> devices_;  ///< the first count_; the others are null, and room for later ones
   std::atomic<int> count_ = 0;
+  mutable std::atomic<bool> is_used_ = false;
+  int replayed_ = 0;  ///< how many of them, the last ones, open() made of others
 };
 
 }  // namespace weft::plugin

@@ -86,8 +86,7 @@ ncclResult_t devices(int* count) noexcept {
   return guard("devices", [&]() -> Status {
     if (count == nullptr) return null_argument("ndev");
     *count = 0;
-    TRY(const auto instance, Plugin::get().current());
-    *count = instance->device_count();
+    TRY(*count, Plugin::get().count_devices());
     return {};
   });
 }

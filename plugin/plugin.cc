@@ -48,9 +48,21 @@ Result<int> Plugin::fuse(std::span<const int> members) {
   const std::lock_guard guard(mutex_);
   const auto instance = live();
   if (!instance) return fail(Code::kUsage, "init has not been called, or has failed");
+  const int before = instance->device_count();
+  if (fusions_.is_full()) {
+    return fail(Code::kUsage, "NCCL wants more than " + std::to_string(Fusions::kMost) + " devices made of others");
+  }
   TRY(const int index, instance->fuse(members));
-  fusions_.add(members);  // there is room: the instance has as much
+  if (instance->device_count() > before) fusions_.add(members);
   return index;
+}
+
+Result<int> Plugin::count_devices() {
+  const std::lock_guard guard(mutex_);
+  const auto instance = live();
+  if (!instance) return fail(Code::kUsage, "init has not been called, or has failed");
+  if (instance->forget_replayed()) fusions_.clear();
+  return instance->device_count();
 }
 
 void Plugin::let_logger_go_if_unused() noexcept {

@@ -47,8 +47,12 @@ class Plugin {
   Result<std::shared_ptr<Instance>> current();
 
   /// Makes one device of those with the indices `members`, and returns its index. An instance that is opened later has
-  /// it too: NCCL asks once, and counts on it for as long as it does not unload the library.
+  /// it too, unless NCCL counts the devices before it looks at any: it may keep the plugin through a time without
+  /// communicators (NCCL_NET_PLUGIN_REF_COUNT=1) and then goes on with the devices it knows; when it begins again, it
+  /// counts first (plugin/net.cc, ncclNetPluginInit).
   Result<int> fuse(std::span<const int> members);
+  /// How many devices there are.
+  Result<int> count_devices();
 
   /// Keeps `instance` until release(handle). `handle` is a listener or communicator that NCCL gets.
   void hold(void* handle, std::shared_ptr<Instance> instance);

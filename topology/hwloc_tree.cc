@@ -27,6 +27,7 @@ struct Hwloc::Functions {
   decltype(&hwloc_topology_set_components) set_components = nullptr;
   decltype(&hwloc_topology_set_io_types_filter) set_io_types_filter = nullptr;
   decltype(&hwloc_topology_set_type_filter) set_type_filter = nullptr;
+  decltype(&hwloc_topology_set_flags) set_flags = nullptr;
   decltype(&hwloc_topology_set_xml) set_xml = nullptr;
   decltype(&hwloc_topology_load) load = nullptr;
   decltype(&hwloc_get_obj_by_depth) object_at = nullptr;
@@ -53,6 +54,7 @@ struct Hwloc::Functions {
     find(set_components, "hwloc_topology_set_components");
     find(set_io_types_filter, "hwloc_topology_set_io_types_filter");
     find(set_type_filter, "hwloc_topology_set_type_filter");
+    find(set_flags, "hwloc_topology_set_flags");
     find(set_xml, "hwloc_topology_set_xml");
     find(load, "hwloc_topology_load");
     find(object_at, "hwloc_get_obj_by_depth");
@@ -81,7 +83,9 @@ PciAddress address_of(const hwloc_obj_attr_u::hwloc_pcidev_attr_s& pci) {
 
 /// hwloc gives GB/s of data; the bus itself counts the bits of its code, 130 for 128, too.
 double link_gbps(const hwloc_obj_attr_u::hwloc_pcidev_attr_s& pci) {
-  return std::round(pci.linkspeed * 8.0 * 130 / 128);
+  constexpr double kMost = 1e5;  // what a file says may be anything
+  const double gbps = std::round(pci.linkspeed * 8.0 * 130 / 128);
+  return gbps > 0 && gbps < kMost ? gbps : 0;
 }
 
 /// Walks hwloc's objects once and keeps GPUs, NICs and what is above them.
@@ -241,6 +245,8 @@ Result<Tree> Hwloc::read(const char* xml) const {
   for (const char* component : {"cuda", "nvml", "opencl", "rsmi", "levelzero", "gl"}) {
     functions_->set_components(topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, component);
   }
+  // A container may have some of the processors only; GPUs and NICs keep their places by the others.
+  functions_->set_flags(topology, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
   functions_->set_io_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_ALL);
   for (const auto type : {HWLOC_OBJ_L1CACHE, HWLOC_OBJ_L2CACHE, HWLOC_OBJ_L3CACHE, HWLOC_OBJ_CORE}) {
     functions_->set_type_filter(topology, type, HWLOC_TYPE_FILTER_KEEP_NONE);
@@ -266,9 +272,7 @@ Result<Tree> Hwloc::read(const char* xml) const {
 Result<Tree> Hwloc::read_machine() const {
   TRY(Tree tree, read(nullptr));
   if (const std::string name = product_name("/"); !name.empty()) tree.instance_type = name;
-  for (Node& node : tree.nodes) {
-    if (node.kind == Kind::kNic) describe_nic(node, "/");
-  }
+  for (Node& node : tree.nodes) describe(node, "/");
   return tree;
 }
 

@@ -18,7 +18,7 @@ class Hwloc {
   Hwloc& operator=(Hwloc&&) noexcept;
   ~Hwloc();
 
-  /// This machine, completed with what only the kernel says of NICs (describe_nic).
+  /// This machine, completed with what only the kernel says (describe).
   Result<Tree> read_machine() const;
   /// The machine in `file`. NICs have no speed there: the instance table's is taken where it knows the machine.
   Result<Tree> read_xml(const std::filesystem::path& file) const;

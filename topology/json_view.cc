@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "topology/nccl_settings.h"
+
 namespace weft::topology {
 namespace {
 
@@ -112,10 +114,9 @@ Json gpus_of(const View& view) {
   return gpus;
 }
 
-Json settings_of(const Instance* instance) {
+Json settings_of(const View& view) {
   Json settings = Json::array();
-  if (instance == nullptr) return settings;
-  for (const NcclDefault& each : instance->defaults) {
+  for (const NcclDefault& each : nccl_settings(view)) {
     settings.push_back(
         {{"variable", each.variable}, {"value", each.value}, {"reason", each.reason}, {"source", each.source}});
   }
@@ -134,7 +135,7 @@ std::string json_view(const View& view) {
                      {"nics", nics_of(view)},
                      {"gpus", gpus_of(view)},
                      {"tree", json_of(view, 0)},
-                     {"nccl_settings", settings_of(view.instance)},
+                     {"nccl_settings", settings_of(view)},
                      {"remarks", view.groups.remarks},
                      {"oddities", view.tree.oddities}};
   // Names come from firmware and file systems, and need not be UTF-8.

@@ -48,7 +48,7 @@ Result<NicList> NicList::parse(std::string_view variable, std::string_view text)
 }
 
 bool NicList::Entry::names(const Nic& nic) const {
-  if (text == nic.name || text == without_suffix(nic.name)) return true;
+  if (without_suffix(text) == without_suffix(nic.name)) return true;
   if (!address || !nic.address) return false;
   PciAddress place = *nic.address;
   if (whole_card) place.function = 0;

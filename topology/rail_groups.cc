@@ -146,7 +146,11 @@ void group_by_gpu(Work& work) {
     std::ranges::copy_if(gpus, std::back_inserter(waiting),
                          [&](int gpu) { return !served[static_cast<std::size_t>(gpu)]; });
     if (!waiting.empty()) {
-      add_set(work, nics, waiting, parts_for_gpus(work, nics.size(), waiting.size()));
+      std::size_t parts = parts_for_gpus(work, nics.size(), waiting.size());
+      // What others have left over makes no device larger than theirs.
+      if (const std::size_t largest = largest_group(work); largest > 0)
+        parts = std::max(parts, parts_of(nics.size(), largest));
+      add_set(work, nics, waiting, parts);
     } else if (gpus.empty()) {
       add_set(work, nics, {},
               parts_without_gpus(work, nics.size(),
@@ -166,11 +170,9 @@ void group_by_gpu(Work& work) {
 /// As the user says. Sets stay apart as long as each has enough NICs for one device.
 void group_by_count(Work& work) {
   const std::size_t rails = std::min(static_cast<std::size_t>(work.options.rails), most_rails(work));
-  auto sets = sets_by_node(work);
-  const bool apart = std::ranges::all_of(sets, [rails](const auto& set) { return set.second.size() >= rails; });
   std::vector<std::size_t> together;
-  for (auto& [node, nics] : sets) {
-    if (apart) {
+  for (auto& [node, nics] : sets_by_node(work)) {
+    if (nics.size() >= rails) {
       sort_by_card(work, nics);
       add_set(work, nics, gpus_by_address(work.tree, node), parts_of(nics.size(), rails));
     } else {
@@ -213,6 +215,20 @@ void group_unplaced(Work& work) {
   add_set(work, nics, {}, parts_without_gpus(work, nics.size(), static_cast<std::size_t>(std::max(rails, 1))));
 }
 
+/// A NIC that is missing costs bandwidth in silence: the slowest device decides how fast a collective is.
+void remark_on_sizes(Work& work) {
+  const bool asked = work.options.rails > 0;
+  const auto wanted = static_cast<std::size_t>(std::max(asked ? work.options.rails : work.options.expected_rails, 0));
+  for (const RailGroup& group : work.result.groups) {
+    if (group.rails.size() >= std::min(wanted, most_rails(work)) || (!asked && group.gpus.empty())) continue;
+    work.result.remarks.push_back("the device of " + some(work, group.rails) + " has " +
+                                  std::to_string(group.rails.size()) + (group.rails.size() == 1 ? " rail" : " rails") +
+                                  ", not " + std::to_string(wanted) +
+                                  (asked ? " as WEFT_RAILS asks: the NICs do not divide so"
+                                         : " as on the whole machine: NICs of its GPU are missing or hidden"));
+  }
+}
+
 /// The processor, where a GPU and the lead NIC of its device meet nowhere nearer.
 void remark_on_gpus(Work& work) {
   struct Far {
@@ -220,10 +236,13 @@ void remark_on_gpus(Work& work) {
     const std::string* name;
   };
   std::vector<Far> far;
+  std::size_t seen = 0;
   const std::vector<int> gpus = gpus_by_address(work.tree, 0);
   for (const int gpu : gpus) {
     const int index = group_of_gpu(work.tree, work.nics, work.result, gpu);
     if (index < 0) return;
+    if (work.at(gpu).is_withheld) continue;  // somebody else's
+    ++seen;
     const std::size_t lead = work.result.groups[static_cast<std::size_t>(index)].rails.front();
     const int nic = work.node[lead];
     if (nic < 0) continue;
@@ -231,7 +250,7 @@ void remark_on_gpus(Work& work) {
     if (meet == Kind::kMachine || meet == Kind::kNuma) far.push_back({gpu, nic, &work.nics[lead].name});
   }
   // Where no GPU has a NIC under its switch, the machine is built so, and only the way between processors is news.
-  const bool usual = far.size() == gpus.size();
+  const bool usual = far.size() == seen;
   for (const auto& [gpu, nic, name] : far) {
     const int gpu_node = work.tree.numa_of(gpu), nic_node = work.tree.numa_of(nic);
     const bool crosses = gpu_node >= 0 && nic_node >= 0 && gpu_node != nic_node;
@@ -248,6 +267,7 @@ RailGroups group_rails(const Tree& tree, std::span<const Nic> nics, const GroupO
   find_places(work);
   group_placed(work);
   group_unplaced(work);
+  remark_on_sizes(work);
   remark_on_gpus(work);
   return std::move(work.result);
 }
@@ -255,7 +275,7 @@ RailGroups group_rails(const Tree& tree, std::span<const Nic> nics, const GroupO
 std::vector<Nic> efa_nics(const Tree& tree) {
   std::vector<Nic> nics;
   for (const Node& node : tree.nodes) {
-    if (node.is_efa()) nics.push_back({node.name, node.address, node.speed_mbps});
+    if (node.is_efa() && !node.is_withheld) nics.push_back({node.name, node.address, node.speed_mbps});
   }
   return nics;
 }

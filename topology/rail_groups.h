@@ -21,6 +21,7 @@ struct Nic {
 struct GroupOptions {
   int rails = 0;               ///< NICs of one device; 0: as the machine's tree says
   int rails_without_gpus = 1;  ///< what `rails` is where no GPU can be seen: the instance table knows
+  int expected_rails = 0;      ///< of a GPU's device, where the instance table knows: fewer are remarked on
   int max_rails = 8;           ///< what a transport can drive
 };
 
@@ -37,8 +38,8 @@ struct RailGroups {
 
 /// Every NIC goes to the nearest node above it that also has a GPU below. The NICs that meet there are split evenly,
 /// the functions of a card side by side, among the GPUs that have no nearer NICs; a device never has more than
-/// `options.max_rails`. With `options.rails`, each such set is cut into devices of that many instead, or all NICs
-/// together where a set has fewer.
+/// `options.max_rails`. With `options.rails`, each such set is cut into devices of that many instead; sets that have
+/// fewer are put together for it.
 ///
 /// The result does not depend on the order of `nics` or of the tree's children: two machines of one kind get the same
 /// devices in the same order. Within a device, rails are ordered by function of the card, then by PCI address, so that
@@ -46,7 +47,7 @@ struct RailGroups {
 /// faces second. NICs without a place in the tree form a set of their own, by name.
 RailGroups group_rails(const Tree& tree, std::span<const Nic> nics, const GroupOptions& options);
 
-/// The NICs of `tree` that Weft would use: the EFA ones.
+/// The NICs of `tree` that Weft would use: the EFA ones whose files this process has.
 std::vector<Nic> efa_nics(const Tree& tree);
 
 /// The index of the device that serves the GPU `gpu` (a node of `tree`): its own, else the nearest, else 0. -1 without

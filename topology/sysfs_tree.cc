@@ -30,13 +30,32 @@ std::optional<unsigned long> hexadecimal(const fs::path& path) {
   return value;
 }
 
-/// "32.0 GT/s PCIe" times "16", in Gb/s; 0 where either is unknown ("Unknown", "0").
-double link_gbps(const fs::path& device) {
-  double transfers = 0, lanes = 0;
-  std::istringstream(first_line(device / "max_link_speed")) >> transfers;
-  std::istringstream(first_line(device / "max_link_width")) >> lanes;
-  // 255 lanes: the kernel's "unknown".
-  return lanes > 0 && lanes < 255 ? transfers * lanes : 0;
+struct PciLink {
+  double transfers = 0;  ///< GT/s of a lane; 0: unknown
+  double lanes = 0;
+};
+
+/// "32.0 GT/s PCIe" and "16"; "Unknown", "0" and "255" are the kernel's words for what it does not know.
+PciLink best_link(const fs::path& device) {
+  PciLink link;
+  std::istringstream(first_line(device / "max_link_speed")) >> link.transfers;
+  std::istringstream(first_line(device / "max_link_width")) >> link.lanes;
+  if (link.lanes >= 255) link.lanes = 0;
+  return link;
+}
+
+/// The best rate of the link above a device, in Gb/s: the slower of its two ends counts, in speed and in width. 0 where
+/// the device's own is unknown.
+double link_gbps(const fs::path& folder) {
+  PciLink link = best_link(folder);
+  std::error_code error;
+  const fs::path real = fs::canonical(folder, error);
+  if (!error) {
+    const PciLink port = best_link(real.parent_path());
+    if (port.transfers > 0) link.transfers = std::min(link.transfers, port.transfers);
+    if (port.lanes > 0) link.lanes = std::min(link.lanes, port.lanes);
+  }
+  return link.transfers * link.lanes;
 }
 
 /// The first entry of a folder whose name begins with `start`; empty without one.
@@ -114,7 +133,6 @@ class Reader {
     }
     node.kind = *kind;
     node.address = *address;
-    node.link_gbps = link_gbps(folder);
     std::error_code error;
     const fs::path real = fs::canonical(folder, error);
     if (error) {
@@ -122,7 +140,7 @@ class Reader {
                                "): its switch is not known");
     }
     node.parent = bridges_above(real, folder);
-    if (node.kind == Kind::kNic) describe_nic(node, root_);
+    describe(node, root_);
     tree_.nodes.push_back(std::move(node));
   }
 
@@ -144,7 +162,7 @@ class Reader {
         node.vendor = static_cast<std::uint16_t>(hexadecimal(folder / "vendor").value_or(0));
         node.device = static_cast<std::uint16_t>(hexadecimal(folder / "device").value_or(0));
         node.pci_class = static_cast<std::uint32_t>(hexadecimal(folder / "class").value_or(0));
-        node.link_gbps = link_gbps(folder);
+        describe(node, root_);
         above = made(name, above, node, device);
       }
     }
@@ -194,8 +212,15 @@ std::optional<Kind> kind_of_device(std::uint16_t vendor, std::uint16_t device, s
   return {};
 }
 
-void describe_nic(Node& nic, const fs::path& root) {
-  const fs::path folder = root / "sys/bus/pci/devices" / nic.address.text();
+namespace {
+
+/// False only where /sys names the device's file and it is not there.
+bool has_file(const fs::path& root, const std::string& file) {
+  std::error_code error;
+  return file.empty() || fs::exists(root / "dev" / file, error);
+}
+
+void describe_nic(Node& nic, const fs::path& folder, const fs::path& root) {
   std::error_code error;
   const fs::path driver = fs::read_symlink(folder / "driver", error);
   if (!error) nic.driver = driver.filename().string();
@@ -204,6 +229,8 @@ void describe_nic(Node& nic, const fs::path& root) {
     const fs::path rdma = folder / "infiniband" / name;
     if (const auto guid = parse_guid(first_line(rdma / "node_guid"))) nic.node_guid = guid;
     if (const int rate = parse_rate(first_line(rdma / "ports/1/rate"))) nic.speed_mbps = rate;
+    const std::string verbs = entry_of(folder / "infiniband_verbs");
+    nic.is_withheld = !verbs.empty() && !has_file(root, "infiniband/" + verbs);
   } else {
     name = entry_of(folder / "net");
     // A virtio function's interface stands one level below.
@@ -213,6 +240,29 @@ void describe_nic(Node& nic, const fs::path& root) {
   }
   if (!name.empty()) nic.name = std::move(name);
   if (nic.name.empty()) nic.name = nic.address.text();
+}
+
+/// NVIDIA's driver says which of its files a GPU has.
+void describe_gpu(Node& gpu, const fs::path& root) {
+  std::ifstream file(root / "proc/driver/nvidia/gpus" / gpu.address.text() / "information");
+  constexpr std::string_view kMinor = "Device Minor:";
+  for (std::string line; std::getline(file, line);) {
+    int minor = -1;
+    if (!line.starts_with(kMinor)) continue;
+    if (std::istringstream(line.substr(kMinor.size())) >> minor) {
+      gpu.is_withheld = !has_file(root, "nvidia" + std::to_string(minor));
+    }
+  }
+}
+
+}  // namespace
+
+void describe(Node& node, const fs::path& root) {
+  if (node.kind != Kind::kBridge && node.kind != Kind::kGpu && node.kind != Kind::kNic) return;
+  const fs::path folder = root / "sys/bus/pci/devices" / node.address.text();
+  if (const double best = link_gbps(folder); best > 0) node.link_gbps = best;
+  if (node.kind == Kind::kNic) describe_nic(node, folder, root);
+  if (node.kind == Kind::kGpu) describe_gpu(node, root);
 }
 
 std::string product_name(const fs::path& root) { return first_line(root / "sys/devices/virtual/dmi/id/product_name"); }

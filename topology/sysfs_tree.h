@@ -11,9 +11,10 @@ namespace weft::topology {
 /// its root alone.
 Tree read_sysfs(const std::filesystem::path& root);
 
-/// Fills in what only the kernel knows of the NIC at `nic.address`: its RDMA device or interface, driver, speed, GUID.
-/// Leaves alone what it cannot read.
-void describe_nic(Node& nic, const std::filesystem::path& root);
+/// Fills in what only the kernel knows of the bridge, GPU or NIC at `node.address`: the best rate of its link; a NIC's
+/// RDMA device or interface, driver, speed and GUID; whether this process has the device's file. Leaves alone what it
+/// cannot read.
+void describe(Node& node, const std::filesystem::path& root);
 
 /// The machine's product name (on EC2 its instance type); empty where the firmware's tables are hidden.
 std::string product_name(const std::filesystem::path& root);

@@ -1,4 +1,5 @@
 #include "topology/text_view.h"
+#include "topology/nccl_settings.h"
 
 namespace weft::topology {
 namespace {
@@ -92,13 +93,14 @@ void add_settings(const View& view, std::string& text) {
     }
     return;
   }
-  if (instance->defaults.empty()) return;
+  const auto settings = nccl_settings(view);
+  if (settings.empty()) return;
   text += "\nNCCL settings for " + std::string(instance->type) + ", where you have not set them:\n";
   std::size_t width = 0;
-  for (const NcclDefault& setting : instance->defaults) {
+  for (const NcclDefault& setting : settings) {
     width = std::max(width, setting.variable.size() + 1 + setting.value.size());
   }
-  for (const NcclDefault& setting : instance->defaults) {
+  for (const NcclDefault& setting : settings) {
     const std::string assignment = std::string(setting.variable) + "=" + std::string(setting.value);
     text += "  " + padded(assignment, width) + "  # " + std::string(setting.reason) + "\n";
   }

@@ -40,6 +40,8 @@ struct Node {
   std::string driver;           ///< NIC: the kernel's driver, if known
   int speed_mbps = 0;           ///< NIC: of its port; 0: unknown
   std::uint64_t node_guid = 0;  ///< NIC: of its RDMA device; 0: unknown
+  /// GPU, NIC: the machine has it, but this process not its file in /dev, as in a container that was given others.
+  bool is_withheld = false;
 
   bool is_efa() const noexcept {
     return kind == Kind::kNic && vendor == kAmazonVendor && device >= kFirstEfaDevice && device <= kLastEfaDevice;

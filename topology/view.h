@@ -44,6 +44,7 @@ struct View {
 
   /// Why the NIC at `node`, which no device has, is left out.
   std::string why_not_used(int node) const {
+    if (at(node).is_withheld) return "not used: its file in /dev/infiniband is not here";
     if (at(node).is_efa()) return "not used";
     return at(node).driver.empty() ? "not used: not EFA" : "not used: driver " + at(node).driver;
   }

@@ -6,12 +6,14 @@
 #include <filesystem>
 #include <fstream>
 
+#include "plugin/machine_plan.h"
 #include "topology/hwloc_tree.h"
 #include "topology/json_view.h"
 #include "topology/machine.h"
 #include "topology/nccl_xml.h"
 #include "topology/svg_view.h"
 #include "topology/text_view.h"
+#include "weft/params.h"
 #include "weft/result.h"
 
 namespace weft::tool {
@@ -24,9 +26,11 @@ void say(const std::string& sentence) { std::fputs(("weft: " + sentence + "\n").
 /// Why `file` cannot be read, before a library says less about it.
 Status check_file(const std::string& file) {
   std::error_code error;
-  if (std::filesystem::is_directory(file, error)) {
-    return fail(Code::kArgument,
-                "--from " + file + " is a directory: give a file that lstopo has written (lstopo FILE.xml)");
+  const auto type = std::filesystem::status(file, error).type();
+  if (type == std::filesystem::file_type::directory || type == std::filesystem::file_type::fifo) {
+    return fail(Code::kArgument, "--from " + file + " is a " +
+                                     (type == std::filesystem::file_type::fifo ? "pipe" : "directory") +
+                                     ": give a file that lstopo has written (lstopo FILE.xml)");
   }
   if (const std::ifstream probe(file); !probe) {
     return fail(Code::kArgument, errno, "cannot read " + file + ": " + std::strerror(errno));
@@ -67,14 +71,19 @@ Status write_file(const std::string& file, const std::string& text) {
   return {};
 }
 
+/// For this machine those that the plugin would read, for another none.
+Result<Params> params_for(const TopoOptions& options) {
+  TRY(LoadedParams loaded, load_params(is_this_machine(options) ? process_environment() : Environment{}));
+  for (const auto& warning : loaded.warnings) std::fputs(("weft: " + warning + "\n").c_str(), stderr);
+  if (options.rails > 0) loaded.params.rails = options.rails;
+  return std::move(loaded.params);
+}
+
 Status show(const TopoOptions& options) {
   TRY(const Tree tree, read_tree(options));
-  const topology::Instance* instance = topology::find_instance(tree.instance_type);
-  topology::GroupOptions grouping{.rails = options.rails};
-  if (instance != nullptr) grouping.rails_without_gpus = instance->rails;
-  const auto nics = topology::efa_nics(tree);
-  const auto groups = topology::group_rails(tree, nics, grouping);
-  const topology::View view{tree, nics, groups, instance};
+  TRY(const Params params, params_for(options));
+  TRY(const plugin::MachinePlan plan, plugin::plan_machine(tree, params));
+  const topology::View view = plan.view(tree);
   if (!options.svg.empty()) {
     TRY_VOID(write_file(options.svg, topology::svg_view(view)));
   }

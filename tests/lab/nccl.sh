@@ -142,6 +142,24 @@ fused() {
   says '\[(send|receive)\] via NET/Weft/[45]' "NCCL uses what it made"
   ! grep -E '\[(send|receive)\] via NET/Weft/[0-3]' "$log" || die "NCCL uses a part besides the whole"
 }
+# NCCL forgets what it made when it begins again; the second communicator must not find the first one's.
+case_efa-fused-again() {
+  with_nics 4 --gpus 2 --rails 1
+  export NCCL_NET_MERGE_LEVEL=PIX NCCL_DEBUG_SUBSYS=INIT,NET,ENV,GRAPH
+  mkdir "$scratch/plugin"
+  ln -s "$(realpath "$WEFT_LAB_BUILD/lib/libnccl-net-weft.so")" "$scratch/plugin/libnccl-net.so"
+  (
+    unset NCCL_NET_PLUGIN # by its usual name, as in case_recreate
+    LD_LIBRARY_PATH=$scratch/plugin:$LD_LIBRARY_PATH passes -p 2 -g 2 -e 64K -s recreate
+  )
+  fused_alike
+  NCCL_NET_PLUGIN_REF_COUNT=1 passes -p 2 -g 2 -e 64K -s recreate
+  fused_alike
+}
+fused_alike() {
+  says 'device 5 is efa_2-rdm\+efa_3-rdm: NCCL made it one' "Weft made the second pair one"
+  ! grep -E 'device 6 is|Tried merging multiple devices together and failed' "$log" || die "NCCL makes one of what was one"
+}
 case_efa-fused() { fused rdma; }
 case_efa-fused-messages() { fused sendrecv; }
 # Nobody says where they are: a NIC and a GPU still share a switch.

@@ -42,6 +42,11 @@ devices=$(python3 "$here/devices.py" compare there.json here.json) || die "other
 echo "$devices devices, as the fixture has them"
 ((devices > 0)) || exit 0
 
+# What NCCL is told stays where it is for as long as NCCL reads it.
+if grep -q '"variable": "NCCL_BUFFSIZE"' here.json; then
+  "${lab[@]}" -- "$WEFT_LAB_BUILD/bin/weft_plugin_unit_tests" --gtest_filter='EnvPluginTest.*' >"$log" 2>&1 || die "EnvPluginTest"
+fi
+
 # Data over them, without NCCL. Every rank is a host of its own.
 "${lab[@]}" --node-variable WEFT_BENCH_RANK -- "$WEFT_LAB_BUILD/bin/weft-bench" all-reduce --ranks 2 -b 8 -e 1M -f 64 -n 2 \
   -w 1 >"$log" 2>&1 || die "weft-bench"

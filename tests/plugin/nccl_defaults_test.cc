@@ -39,6 +39,31 @@ TEST(NcclDefaultsTest, WithoutHiddenNicsNcclNeedsNoFile) {
   EXPECT_THAT(nccl_defaults(p5(), two_sided).value().topology_xml, IsEmpty());
 }
 
+TEST(NcclDefaultsTest, OneDeviceForEachGpuIsAdvisedOnlyWhereThatIsSo) {
+  topology::Tree tree = topology::machine(4, 2, 4);
+  tree.instance_type = "p5en.48xlarge";
+  EXPECT_TRUE(nccl_defaults(tree, {}).value().values.contains("NCCL_NETDEVS_POLICY"));
+  Params one;
+  one.rails = 1;
+  EXPECT_FALSE(nccl_defaults(tree, one).value().values.contains("NCCL_NETDEVS_POLICY"));
+}
+
+TEST(NcclDefaultsTest, TheFileFollowsTheUsersChoiceOfInterfaces) {
+  Params params;
+  params.interfaces = "=nic-0000:21:00.0-rdm,=nic-0000:21:01.0-rdm";
+  const std::string xml = nccl_defaults(p5(), params).value().topology_xml;
+  EXPECT_THAT(xml, HasSubstr("busid=\"0000:21:00.0\""));
+  EXPECT_THAT(xml, testing::Not(HasSubstr("busid=\"0000:11:00.0\"")));
+}
+
+TEST(NcclDefaultsTest, WhereTheProtocolHasOneRailNoDeviceHasMore) {
+  topology::Tree tree = topology::machine(4, 2, 4);
+  tree.instance_type = "p4d.24xlarge";
+  Params four;
+  four.rails = 4;
+  EXPECT_THAT(nccl_defaults(tree, four).value().topology_xml, IsEmpty());
+}
+
 TEST(NcclDefaultsTest, AHiddenSwitchNeedsTheFile) {
   topology::Builder build;
   for (const char* bus : {"10", "20"}) {
@@ -65,6 +90,17 @@ TEST(NcclDefaultsTest, TheFileFollowsTheUsersChoiceOfNics) {
   EXPECT_THAT(xml, testing::Not(HasSubstr("busid=\"0000:11:00.0\"")));
   params.nics = "none";
   EXPECT_THAT(nccl_defaults(p5(), params).error().what, HasSubstr("WEFT_NICS names none"));
+}
+
+TEST(EnvPluginTest, ASecondStartChangesNothingForTheFirst) {
+  ASSERT_EQ(env_init(2, 29, 7, ""), nccl::ncclSuccess);
+  // tests/lab/topology.sh runs this where the machine is one with defaults.
+  const char* const before = env_get("NCCL_BUFFSIZE");
+  EXPECT_EQ(before != nullptr, std::getenv("WEFT_LAB_EFA_PRODUCT") != nullptr);
+  const std::string text = before != nullptr ? before : "";
+  ASSERT_EQ(env_init(2, 29, 7, ""), nccl::ncclSuccess);
+  EXPECT_EQ(env_get("NCCL_BUFFSIZE"), before);
+  EXPECT_EQ(text, before != nullptr ? before : "");
 }
 
 TEST(EnvPluginTest, WhatTheUserHasSetIsWhatNcclGets) {

@@ -30,6 +30,7 @@ TEST(NicFilterTest, WithoutListsAllAreChosen) { EXPECT_THAT(choose("").value(), 
 TEST(NicFilterTest, NamesAddressesAndCards) {
   EXPECT_THAT(choose("rdmap85s0").value(), ElementsAre(0));
   EXPECT_THAT(choose("rdmap85s0-rdm").value(), ElementsAre(0));
+  EXPECT_TRUE(NicList::parse("", "rdmap85s0-rdm")->names({"rdmap85s0", {}, 0})) << "as the log has it";
   EXPECT_THAT(choose("eth0,0000:56:00.1").value(), ElementsAre(2, 3));
   EXPECT_THAT(choose("56:00.0").value(), ElementsAre(1));
   EXPECT_THAT(choose("0000:56:00").value(), ElementsAre(1, 2));

@@ -217,6 +217,44 @@ TEST(RailGroupsTest, NicsOfGpusThatAContainerHidesMakeDevicesOfTheSameSize) {
   EXPECT_THAT(groups.remarks, ElementsAre(HasSubstr("8 NICs")));
 }
 
+TEST(RailGroupsTest, AMissingNicIsRemarkedOnWhereTheTableKnows) {
+  const Tree tree = machine(2, 1, 4);
+  auto nics = efa_nics(tree);
+  nics.erase(nics.begin() + 1);
+  const RailGroups groups = group_rails(tree, nics, {.expected_rails = 4});
+  EXPECT_THAT(groups.remarks, ElementsAre(HasSubstr("has 3 rails, not 4")));
+  EXPECT_THAT(group_rails(tree, nics, {.expected_rails = 3}).remarks, IsEmpty());
+}
+
+TEST(RailGroupsTest, LeftoversForAGpuMakeNoDeviceLargerThanTheOthers) {
+  Builder build;
+  const int node = build.numa(0);
+  const int first = build.host_bridge(node, "10"), second = build.host_bridge(node, "20");
+  build.gpu(first, "10:10.0"), build.efa(first, "10:00.0"), build.efa(first, "10:01.0");
+  build.gpu(second, "20:10.0");
+  for (const char* bus : {"30", "40"}) {
+    const int host = build.host_bridge(node, bus);
+    build.efa(host, std::string(bus) + ":00.0"), build.efa(host, std::string(bus) + ":01.0");
+  }
+  const Tree tree = build.take();
+  EXPECT_THAT(sizes(group_rails(tree, efa_nics(tree), {})), ElementsAre(2, 2, 2));
+}
+
+TEST(RailGroupsTest, WhatAContainerWasNotGivenIsNeitherUsedNorRemarkedOn) {
+  Builder build;
+  const int near = build.host_bridge(build.numa(0), "10"), far = build.host_bridge(build.numa(1), "20");
+  build.gpu(near, "10:00.0"), build.efa(near, "10:01.0"), build.efa(near, "10:02.0");
+  build.gpu(far, "20:00.0");
+  Tree tree = build.take();
+  for (Node& node : tree.nodes) {
+    node.is_withheld = node.address == PciAddress::parse("10:02.0") || node.address == PciAddress::parse("20:00.0");
+  }
+  const auto nics = efa_nics(tree);
+  const RailGroups groups = group_rails(tree, nics, {});
+  EXPECT_EQ(addresses(nics, groups), (std::vector<std::vector<std::string>>{{"0000:10:01.0"}}));
+  EXPECT_THAT(groups.remarks, IsEmpty());
+}
+
 TEST(RailGroupsTest, WithoutGpusEveryNicStandsForItselfUnlessTheTableKnowsBetter) {
   const Tree tree = machine(2, 0, 4);
   const auto nics = efa_nics(tree);
@@ -254,7 +292,18 @@ TEST(RailGroupsTest, TheUsersCountIsForced) {
   EXPECT_THAT(sizes(group_rails(tree, nics, {.rails = 4})), ElementsAre(4, 4, 4, 4));
   // No switch has eight: they are taken together.
   EXPECT_THAT(sizes(group_rails(tree, nics, {.rails = 8})), ElementsAre(8, 8));
-  EXPECT_THAT(sizes(group_rails(tree, nics, {.rails = 3})), ElementsAre(2, 2, 2, 2, 2, 2, 2, 2));
+  const RailGroups uneven = group_rails(tree, nics, {.rails = 3});
+  EXPECT_THAT(sizes(uneven), ElementsAre(2, 2, 2, 2, 2, 2, 2, 2));
+  EXPECT_THAT(uneven.remarks, testing::Contains(HasSubstr("has 2 rails, not 3 as WEFT_RAILS asks")));
+}
+
+TEST(RailGroupsTest, OneSmallSetDoesNotSpoilTheOthers) {
+  const Tree tree = machine(3, 1, 2);
+  auto nics = efa_nics(tree);
+  nics.erase(nics.begin());
+  EXPECT_EQ(addresses(nics, group_rails(tree, nics, {.rails = 2})),
+            (std::vector<std::vector<std::string>>{
+                {"0000:11:01.0"}, {"0000:21:00.0", "0000:21:01.0"}, {"0000:31:00.0", "0000:31:01.0"}}));
 }
 
 TEST(RailGroupsTest, NoDeviceHasMoreThanTheTransportCanDrive) {

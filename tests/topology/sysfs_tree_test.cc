@@ -144,6 +144,34 @@ TEST_F(SysfsTreeTest, LinksThatDoNotSayTheirWidthAreUnknown) {
   EXPECT_EQ(at(read(), "10:1c.0").link_gbps, 0);
 }
 
+TEST_F(SysfsTreeTest, TheSlowerEndOfALinkCounts) {
+  const std::string port = add("pci0000:10/0000:10:01.0", "0x1d0f", "0x0200", "0x060400");
+  add_gpu("pci0000:10/0000:10:01.0/0000:11:00.0");
+  root_.write(port + "/max_link_speed", "8.0 GT/s PCIe\n");
+  root_.write(port + "/max_link_width", "4\n");
+  EXPECT_EQ(at(read(), "11:00.0").link_gbps, 32);
+  EXPECT_EQ(at(read(), "10:01.0").link_gbps, 32);
+}
+
+TEST_F(SysfsTreeTest, ANicWithoutItsFileInDevIsWithheld) {
+  const std::string folder = add_efa("pci0000:10/0000:10:1b.0", "efa_0");
+  EXPECT_FALSE(at(read(), "10:1b.0").is_withheld) << "/sys names no file";
+  root_.write(folder + "/infiniband_verbs/uverbs3/ibdev", "efa_0\n");
+  EXPECT_TRUE(at(read(), "10:1b.0").is_withheld);
+  EXPECT_THAT(efa_nics(read()), IsEmpty());
+  root_.write("dev/infiniband/uverbs3", "");
+  EXPECT_FALSE(at(read(), "10:1b.0").is_withheld);
+}
+
+TEST_F(SysfsTreeTest, AGpuWithoutItsFileInDevIsWithheld) {
+  add_gpu("pci0000:10/0000:10:1c.0");
+  EXPECT_FALSE(at(read(), "10:1c.0").is_withheld);
+  root_.write("proc/driver/nvidia/gpus/0000:10:1c.0/information", "Model: \t H100\nDevice Minor: \t 4\n");
+  EXPECT_TRUE(at(read(), "10:1c.0").is_withheld);
+  root_.write("dev/nvidia4", "");
+  EXPECT_FALSE(at(read(), "10:1c.0").is_withheld);
+}
+
 TEST_F(SysfsTreeTest, ALoopOfLinksIsNoReasonToStop) {
   fs::create_directories(root_.path() / "sys/bus/pci/devices");
   fs::create_symlink("0000:10:00.0", root_.path() / "sys/bus/pci/devices/0000:10:00.0");

@@ -40,6 +40,9 @@ python3 -c 'import xml.etree.ElementTree as e, sys; sys.exit(e.parse("out").getr
 ends 0 topo --from "$fixtures/p5.48xlarge.xml" --svg picture.svg
 python3 -c 'import xml.etree.ElementTree as e; e.parse("picture.svg")' || wrong "the picture is no XML"
 ends 0 topo # this machine, whatever it is
+WEFT_RIALS=2 ends 0 topo
+says err '^weft: WEFT_RIALS is not a parameter .* did you mean WEFT_RAILS'
+WEFT_NICS=none ends 0 topo --from "$fixtures/p5.48xlarge.xml" # another machine's NICs are not chosen here
 ends 0 --version
 says out '^weft [0-9]'
 ends 0 topo --help
@@ -47,6 +50,9 @@ ends 0 topo --help
 # What cannot be: a sentence on standard error, and no crash.
 ends 1 topo --from none.xml
 says err '^weft: .*none.xml: No such file'
+mkfifo pipe
+ends 1 topo --from pipe
+says err '^weft: .* is a pipe'
 ends 1 topo --from "$fixtures"
 says err '^weft: .* is a directory'
 echo '<topology' >broken.xml
