@@ -98,6 +98,29 @@ TEST_F(DoubtTest, TheErrorThatDoesNotLastLeavesTheRail) {
   EXPECT_FALSE(test::LogCapture::current().has(log::Level::kWarn, "rail"));
 }
 
+class LastPathTest : public DoubtTest {
+ protected:
+  LastPathTest() : DoubtTest(1) {}
+};
+
+TEST_F(LastPathTest, AnErrorThatDoesNotLastIsNotTheEnd) {
+  expect_arrives(kShort, PostFault::fail(FI_EIO, kUnresponsive));
+  EXPECT_FALSE(test::LogCapture::current().has(log::Level::kWarn, "cannot be reached"));
+}
+
+TEST_F(LastPathTest, AnErrorThatLastsEndsAllSoon) {
+  test::LogCapture::current().expect_warning("cannot be reached any more");
+  pair_.fake.faults().on_post(test::bit(Verb::kWrite) | test::bit(Verb::kWriteData) | test::bit(Verb::kRead),
+                              Selector::always(), PostFault::fail(FI_EIO, kUnresponsive),
+                              [&](const PostEvent& event) { return event.from <= pair_.rails(); });
+  Request* const received = pair_.receive(pair_.in(0, kShort));
+  test::progress_rdma(*pair_.far);
+  Request* const sent = pair_.send(pair_.out(0, kShort));
+  ASSERT_TRUE(received != nullptr && sent != nullptr);
+  EXPECT_EQ(test::finish(std::array{sent}), TestStatus::kFailed);
+  EXPECT_GE(pair_.fake.faults().fired(), 5U) << "it was tried again";
+}
+
 TEST_F(DoubtTest, OneOfAGroupIsDoneBeforeTheOthers) {
   expect_rail_fails();
   next_fail(pair_, Verb::kWriteData, PostFault::fail_falsely(FI_EIO, kUnresponsive));

@@ -14,6 +14,20 @@ namespace {
 /// Soon, because an operation may fail for a reason that does not last; a NIC that is down costs a write now and then.
 constexpr std::chrono::milliseconds kFirstProbe{20};
 constexpr std::chrono::seconds kLongestBackoff{30};
+/// How long the last path may fail before the peer is lost. Errors that do not last can take out one path after the
+/// other sooner than probes bring them back; a peer that is gone fails every probe of this time.
+constexpr std::chrono::milliseconds kLastChance{1000};
+
+std::string cause_of(const fabric::CompletionError& error, const Rail& rail, bool is_efa) {
+  const Judgement judgement = judge(error, is_efa);
+  // The provider's words for a status that the table knows say less, at greater length.
+  if (judgement.meaning != nullptr) {
+    return std::string(judgement.meaning) + " (EFA status " + std::to_string(error.provider_error) + ")";
+  }
+  std::string cause = std::string(rail.library().strerror(error.error)) + " (" + std::to_string(error.error) + ")";
+  if (error.text[0] != '\0') cause += std::string(", provider says: ") + error.text;
+  return cause;
+}
 
 }  // namespace
 
@@ -55,21 +69,22 @@ bool Paths::uses(std::uint8_t local, fi_addr_t address) const noexcept {
 
 void Paths::path_failed(std::size_t path, const fabric::CompletionError& error) noexcept {
   if (!is_up(path)) return;
+  const Rail& rail = adapter_.lanes()[paths_[path].local].rail();
+  const std::string cause = cause_of(error, rail, adapter_.is_efa());
+  if (up_ == 1U << path) {
+    if (!last_chance_) {
+      WEFT_INFO(
+          "the last rail %s to peer %s failed: %s. It and the others are tried for %lld ms before the peer is lost",
+          rail.name().c_str(), peer_->name().c_str(), cause.c_str(), static_cast<long long>(kLastChance.count()));
+    }
+    if (has_another_chance(path)) return;
+  }
+  last_chance_.reset();
   up_ &= static_cast<std::uint8_t>(~(1U << path));
   Health& health = health_[path];
   health.backoff = kFirstProbe;
   health.next_probe = Clock::now() + health.backoff;
 
-  const Rail& rail = adapter_.lanes()[paths_[path].local].rail();
-  const Judgement judgement = judge(error, adapter_.is_efa());
-  // The provider's words for a status that the table knows say less, at greater length.
-  std::string cause;
-  if (judgement.meaning != nullptr) {
-    cause = std::string(judgement.meaning) + " (EFA status " + std::to_string(error.provider_error) + ")";
-  } else {
-    cause = std::string(rail.library().strerror(error.error)) + " (" + std::to_string(error.error) + ")";
-    if (error.text[0] != '\0') cause += std::string(", provider says: ") + error.text;
-  }
   if (up_ != 0) {
     WEFT_WARN("rail %s to peer %s failed: %s. Going on over %d of %d rails; it is tried again from time to time",
               rail.name().c_str(), peer_->name().c_str(), cause.c_str(), std::popcount(up_), count_);
@@ -81,6 +96,19 @@ void Paths::path_failed(std::size_t path, const fabric::CompletionError& error) 
             rail.name() + ": " + cause +
             ". Its process may have ended or its node may be gone: look at that host's log first; if it is alive, "
             "check security groups and routes between the two"});
+}
+
+bool Paths::has_another_chance(std::size_t path) noexcept {
+  const auto now = Clock::now();
+  if (!last_chance_) {
+    last_chance_ = now;
+    for (std::size_t i = 0; i < count_; ++i) health_[i].next_probe = now;
+  } else if (now - *last_chance_ >= kLastChance) {
+    return false;
+  } else {
+    health_[path].next_probe = now + kFirstProbe;
+  }
+  return true;
 }
 
 void Paths::lost(Error error) noexcept {
@@ -130,6 +158,7 @@ bool Paths::probe(std::uint8_t path) noexcept {
 void Paths::probe_done(std::uint8_t path) noexcept {
   --probes_;
   health_[path].probing = false;
+  if (is_up(path)) last_chance_.reset();
   if (is_up(path) || up_ == 0) return;  // once lost, a peer stays lost: its communicators have failed
   up_ |= static_cast<std::uint8_t>(1U << path);
   WEFT_WARN("rail %s to peer %s works again: %d of %d rails",
@@ -147,7 +176,8 @@ void Paths::tend(Clock::time_point now) noexcept {
   if (up_ == 0) return;
   for (std::uint8_t path = 0; path < count_; ++path) {
     Health& health = health_[path];
-    if (is_up(path) || health.probing || now < health.next_probe) continue;
+    const bool is_suspect = !is_up(path) || last_chance_;
+    if (!is_suspect || health.probing || now < health.next_probe) continue;
     health.backoff = std::min<Clock::duration>(health.backoff * 2, kLongestBackoff);
     health.next_probe = now + health.backoff;
     probe(path);

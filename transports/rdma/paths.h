@@ -56,8 +56,8 @@ class Paths {
     return {scratch_, scratch_keys_[paths_[path].remote]};
   }
 
-  /// An operation on `path` failed for the path's sake: takes it out, says so once, and fails all communicators to the
-  /// peer if it was the last.
+  /// An operation on `path` failed for the path's sake: takes it out and says so once. The last one stays while probes
+  /// of it and of the others find out whether the error lasts; if it does, all communicators to the peer fail.
   [[gnu::cold]] void path_failed(std::size_t path, const fabric::CompletionError& error) noexcept;
   /// The peer does not answer over the lead rail's control channel.
   [[gnu::cold]] void lead_failed(const Error& error) noexcept;
@@ -80,6 +80,8 @@ class Paths {
  private:
   Paths(Adapter& adapter, Peer* peer) : adapter_(adapter), peer_(peer) {}
   bool probe(std::uint8_t path) noexcept;
+  /// For the last path: whether it is still to be tried.
+  bool has_another_chance(std::size_t path) noexcept;
   void lost(Error error) noexcept;
 
   struct Health {
@@ -93,7 +95,8 @@ class Paths {
   std::uint8_t count_ = 0;
   std::uint8_t up_ = 0;
   bool confirmed_ = false;
-  bool lead_silent_ = false;  ///< the control channel does not reach the peer
+  std::optional<Clock::time_point> last_chance_;  ///< since when the last path has failed and not worked
+  bool lead_silent_ = false;                      ///< the control channel does not reach the peer
   std::uint8_t last_look_path_ = kMaxRails - 1;
   std::array<Path, kMaxRails> paths_;
   std::array<Health, kMaxRails> health_;
