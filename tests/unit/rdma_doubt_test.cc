@@ -108,6 +108,20 @@ TEST_F(LastPathTest, AnErrorThatDoesNotLastIsNotTheEnd) {
   EXPECT_FALSE(test::LogCapture::current().has(log::Level::kWarn, "cannot be reached"));
 }
 
+TEST_F(LastPathTest, TwoErrorsFarApartAreTwoErrorsThatDoNotLast) {
+  expect_arrives(kShort, PostFault::fail(FI_EIO, kUnresponsive));
+  // Longer than the last chance, in which a probe has found the path well.
+  const auto end = Clock::now() + std::chrono::milliseconds(1200);
+  while (Clock::now() < end) {
+    Request* const received = pair_.receive(pair_.in(0, kShort));
+    Request* const sent = pair_.send(pair_.out(0, kShort));
+    ASSERT_TRUE(received != nullptr && sent != nullptr);
+    ASSERT_EQ(test::finish(std::array{received, sent}), TestStatus::kDone);
+  }
+  expect_arrives(kShort, PostFault::fail(FI_EIO, kUnresponsive));
+  EXPECT_FALSE(test::LogCapture::current().has(log::Level::kWarn, "cannot be reached"));
+}
+
 TEST_F(LastPathTest, AnErrorThatLastsEndsAllSoon) {
   test::LogCapture::current().expect_warning("cannot be reached any more");
   pair_.fake.faults().on_post(test::bit(Verb::kWrite) | test::bit(Verb::kWriteData) | test::bit(Verb::kRead),

@@ -21,7 +21,7 @@ class Connection : public Comm {
 
   /// Called while a request waits.
   void waited() noexcept {
-    if (!paths_->all_up() && (++tends_ & (kPollsPerTend - 1)) == 0) [[unlikely]]
+    if (!paths_->is_well() && (++tends_ & (kPollsPerTend - 1)) == 0) [[unlikely]]
       paths_->tend(Clock::now());
     waiting();
   }

@@ -79,12 +79,7 @@ void Paths::path_failed(std::size_t path, const fabric::CompletionError& error) 
     }
     if (has_another_chance(path)) return;
   }
-  last_chance_.reset();
-  up_ &= static_cast<std::uint8_t>(~(1U << path));
-  Health& health = health_[path];
-  health.backoff = kFirstProbe;
-  health.next_probe = Clock::now() + health.backoff;
-
+  take_out(path);
   if (up_ != 0) {
     WEFT_WARN("rail %s to peer %s failed: %s. Going on over %d of %d rails; it is tried again from time to time",
               rail.name().c_str(), peer_->name().c_str(), cause.c_str(), std::popcount(up_), count_);
@@ -98,10 +93,19 @@ void Paths::path_failed(std::size_t path, const fabric::CompletionError& error) 
             "check security groups and routes between the two"});
 }
 
+void Paths::take_out(std::size_t path) noexcept {
+  last_chance_.reset();
+  up_ &= static_cast<std::uint8_t>(~(1U << path));
+  health_[path].backoff = kFirstProbe;
+  health_[path].next_probe = Clock::now() + kFirstProbe;
+  settle();
+}
+
 bool Paths::has_another_chance(std::size_t path) noexcept {
   const auto now = Clock::now();
   if (!last_chance_) {
     last_chance_ = now;
+    settle();
     for (std::size_t i = 0; i < count_; ++i) health_[i].next_probe = now;
   } else if (now - *last_chance_ >= kLastChance) {
     return false;
@@ -113,6 +117,7 @@ bool Paths::has_another_chance(std::size_t path) noexcept {
 
 void Paths::lost(Error error) noexcept {
   up_ = 0;
+  settle();
   if (watchers_.empty()) return;
   if (!error.logged) WEFT_WARN("%s", error.what.c_str());
   error.logged = true;
@@ -129,11 +134,7 @@ void Paths::lead_failed(const Error& error) noexcept {
     lost(error);
     return;
   }
-  if (is_up(0)) {
-    up_ = down;
-    health_[0].backoff = kFirstProbe;
-    health_[0].next_probe = Clock::now() + kFirstProbe;
-  }
+  if (is_up(0)) take_out(0);
 }
 
 bool Paths::probe(std::uint8_t path) noexcept {
@@ -159,8 +160,10 @@ void Paths::probe_done(std::uint8_t path) noexcept {
   --probes_;
   health_[path].probing = false;
   if (is_up(path)) last_chance_.reset();
+  settle();
   if (is_up(path) || up_ == 0) return;  // once lost, a peer stays lost: its communicators have failed
   up_ |= static_cast<std::uint8_t>(1U << path);
+  settle();
   WEFT_WARN("rail %s to peer %s works again: %d of %d rails",
             adapter_.lanes()[paths_[path].local].rail().name().c_str(), peer_->name().c_str(), std::popcount(up_),
             count_);

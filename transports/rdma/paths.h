@@ -38,7 +38,8 @@ class Paths {
 
   /// Bit i: path i works, as far as is known. Zero: the peer is lost.
   std::uint8_t up() const noexcept { return up_; }
-  bool all_up() const noexcept { return up_ == static_cast<std::uint8_t>((1U << count_) - 1); }
+  /// False while tend() has something to do.
+  bool is_well() const noexcept { return is_well_; }
   bool is_up(std::size_t path) const noexcept { return (up_ >> path & 1) != 0; }
   /// The path after `last` that is up, round and round; there must be one.
   std::uint8_t pick(std::uint8_t last) const noexcept {
@@ -83,6 +84,9 @@ class Paths {
   /// For the last path: whether it is still to be tried.
   bool has_another_chance(std::size_t path) noexcept;
   void lost(Error error) noexcept;
+  void take_out(std::size_t path) noexcept;
+  /// To be called after every change of up_ and last_chance_.
+  void settle() noexcept { is_well_ = up_ == static_cast<std::uint8_t>((1U << count_) - 1) && !last_chance_; }
 
   struct Health {
     bool probing = false;
@@ -94,6 +98,7 @@ class Paths {
   Peer* peer_;
   std::uint8_t count_ = 0;
   std::uint8_t up_ = 0;
+  bool is_well_ = true;  ///< kept, as it is asked for while a request waits
   bool confirmed_ = false;
   std::optional<Clock::time_point> last_chance_;  ///< since when the last path has failed and not worked
   bool lead_silent_ = false;                      ///< the control channel does not reach the peer
