@@ -57,6 +57,7 @@ PostStatus SendComm::send_early(const void* data, std::size_t size, int tag, con
   request->sequence = next_;
   request->sub = 0;
   request->generation = 0;
+  request->attempts = 0;
   request->in_doubt = false;
   request->early = true;
   request->dropped = false;

@@ -1,6 +1,7 @@
 // What a sender does about a message one of whose writes has failed: it waits until nothing of it can arrive any more,
 // looks whether the receiver has it, asks if not, and sends it anew when told to. The proof is in PROTOCOL.md.
 #include <atomic>
+#include <utility>
 
 #include "transports/rdma/efa_status.h"
 #include "transports/rdma/send_comm.h"
@@ -20,7 +21,7 @@ void SendComm::failed(SendRequest& request, std::uint8_t path, const fabric::Com
   comm.operation_ended();
   if (comm.left()) return;
   const Blame blame = judge(error, comm.adapter().is_efa()).blame;
-  if (blame == Blame::kMessage) {
+  if (blame == Blame::kMessage || (blame == Blame::kPath && ++request.attempts == kMostAttempts)) {
     comm.operation_failed(error, {0, request.sequence, request.size});
     return;
   }
@@ -54,6 +55,7 @@ void SendComm::inquire(SendRequest& request) noexcept {
   if (inquiry_.request == nullptr) {
     inquiry_.request = &request;
     inquiry_.step = Step::kDraining;
+    inquiry_.asked_the_closed = false;
     inquiry_.until = request.ended + kDrain;
   }
   if (inquiry_.in_flight) return;
@@ -82,7 +84,15 @@ void SendComm::look_at_entry(SendRequest& request, Clock::time_point now) noexce
     if (entry.generation != request.generation) return send_anew(request, entry.generation);
   }
   // Overwritten by a later receive's, the read will show that ours is done.
-  if (now >= inquiry_.until) inquiry_.step = Inquiry::Step::kReading;
+  if (now < inquiry_.until) return;
+  // A receiver that has closed answers no more; what it had until then, one more look shows.
+  if (peer_closed() && std::exchange(inquiry_.asked_the_closed, true)) {
+    fail({Code::kRemote, 0,
+          "peer " + peer().name() + " closed its end of a connection on " + device().name() +
+              " before it was known whether a message had arrived: it has ended or aborted; look at its log first"});
+    return;
+  }
+  inquiry_.step = Inquiry::Step::kReading;
 }
 
 bool SendComm::post_inquiry(SendRequest& request) noexcept {
@@ -130,11 +140,13 @@ void SendComm::inquiry_failed(std::uint8_t path, const fabric::CompletionError& 
   operation_ended();
   inquiry_.in_flight = false;
   if (left()) return;
-  switch (judge(error, adapter().is_efa()).blame) {
-    case Blame::kMessage: operation_failed(error, {0, inquiry_.request->sequence, sizeof(std::uint32_t)}); return;
-    case Blame::kPath: paths().path_failed(path, error); break;
-    case Blame::kRetry: break;
+  const Blame blame = judge(error, adapter().is_efa()).blame;
+  SendRequest& request = *inquiry_.request;
+  if (blame == Blame::kMessage || (blame == Blame::kPath && ++request.attempts == kMostAttempts)) {
+    operation_failed(error, {0, request.sequence, sizeof(std::uint32_t)});
+    return;
   }
+  if (blame == Blame::kPath) paths().path_failed(path, error);
   inquiry_.step = Inquiry::Step::kDraining;
   inquiry_.until = Clock::now() + kDrain;
 }

@@ -14,9 +14,11 @@ namespace {
 /// Soon, because an operation may fail for a reason that does not last; a NIC that is down costs a write now and then.
 constexpr std::chrono::milliseconds kFirstProbe{20};
 constexpr std::chrono::seconds kLongestBackoff{30};
-/// How long the last path may fail before the peer is lost. Errors that do not last can take out one path after the
-/// other sooner than probes bring them back; a peer that is gone fails every probe of this time.
+/// How long the last of several paths may fail before the peer is lost, and how many probes of it in that time. Errors
+/// that do not last can take out one path after the other sooner than probes bring them back; a peer that is gone fails
+/// every probe.
 constexpr std::chrono::milliseconds kLastChance{1000};
+constexpr int kLastProbes = 3;
 
 std::string cause_of(const fabric::CompletionError& error, const Rail& rail, bool is_efa) {
   const Judgement judgement = judge(error, is_efa);
@@ -70,15 +72,20 @@ bool Paths::uses(std::uint8_t local, fi_addr_t address) const noexcept {
 void Paths::path_failed(std::size_t path, const fabric::CompletionError& error) noexcept {
   if (!is_up(path)) return;
   const Rail& rail = adapter_.lanes()[paths_[path].local].rail();
-  const std::string cause = cause_of(error, rail, adapter_.is_efa());
-  if (up_ == 1U << path) {
+  // An operation that the provider does not even take has failed on this side, and would fail so again.
+  const bool was_on_its_way = error.operation != nullptr;
+  if (up_ == 1U << path && was_on_its_way && may_have_another_chance()) {
     if (!last_chance_) {
+      begin_last_chance();
       WEFT_INFO(
           "the last rail %s to peer %s failed: %s. It and the others are tried for %lld ms before the peer is lost",
-          rail.name().c_str(), peer_->name().c_str(), cause.c_str(), static_cast<long long>(kLastChance.count()));
+          rail.name().c_str(), peer_->name().c_str(), cause_of(error, rail, adapter_.is_efa()).c_str(),
+          static_cast<long long>(kLastChance.count()));
     }
-    if (has_another_chance(path)) return;
+    // Only probes end it: operations of one moment tell one thing.
+    if (failed_probes_ < kLastProbes || Clock::now() - *last_chance_ < kLastChance) return;
   }
+  const std::string cause = cause_of(error, rail, adapter_.is_efa());
   take_out(path);
   if (up_ != 0) {
     WEFT_WARN("rail %s to peer %s failed: %s. Going on over %d of %d rails; it is tried again from time to time",
@@ -93,26 +100,21 @@ void Paths::path_failed(std::size_t path, const fabric::CompletionError& error) 
             "check security groups and routes between the two"});
 }
 
+bool Paths::may_have_another_chance() const noexcept { return count_ > 1 && adapter_.is_efa(); }
+
+void Paths::begin_last_chance() noexcept {
+  last_chance_ = Clock::now();
+  failed_probes_ = 0;
+  for (Health& health : health_) health.next_probe = *last_chance_;
+  settle();
+}
+
 void Paths::take_out(std::size_t path) noexcept {
   last_chance_.reset();
   up_ &= static_cast<std::uint8_t>(~(1U << path));
   health_[path].backoff = kFirstProbe;
   health_[path].next_probe = Clock::now() + kFirstProbe;
   settle();
-}
-
-bool Paths::has_another_chance(std::size_t path) noexcept {
-  const auto now = Clock::now();
-  if (!last_chance_) {
-    last_chance_ = now;
-    settle();
-    for (std::size_t i = 0; i < count_; ++i) health_[i].next_probe = now;
-  } else if (now - *last_chance_ >= kLastChance) {
-    return false;
-  } else {
-    health_[path].next_probe = now + kFirstProbe;
-  }
-  return true;
 }
 
 void Paths::lost(Error error) noexcept {
@@ -130,11 +132,13 @@ void Paths::lead_failed(const Error& error) noexcept {
   lead_silent_ = true;
   // Where addresses are sockets, nobody listens any more: that is the process, not one of its NICs.
   const auto down = static_cast<std::uint8_t>(up_ & ~1U);
-  if (down == 0 || !adapter_.is_efa()) {
+  if (up_ == 0 || !adapter_.is_efa() || (down == 0 && !may_have_another_chance())) {
     lost(error);
-    return;
+  } else if (down == 0) {
+    if (!last_chance_) begin_last_chance();  // probes tell whether it is more than this message
+  } else if (is_up(0)) {
+    take_out(0);
   }
-  if (is_up(0)) take_out(0);
 }
 
 bool Paths::probe(std::uint8_t path) noexcept {
@@ -172,16 +176,18 @@ void Paths::probe_done(std::uint8_t path) noexcept {
 void Paths::probe_failed(std::uint8_t path, const fabric::CompletionError& error) noexcept {
   --probes_;
   health_[path].probing = false;
-  if (is_up(path) && judge(error, adapter_.is_efa()).blame != Blame::kRetry) path_failed(path, error);
+  if (!is_up(path) || judge(error, adapter_.is_efa()).blame == Blame::kRetry) return;
+  if (last_chance_) ++failed_probes_;
+  path_failed(path, error);
 }
 
 void Paths::tend(Clock::time_point now) noexcept {
-  if (up_ == 0) return;
-  for (std::uint8_t path = 0; path < count_; ++path) {
+  for (std::uint8_t path = 0; path < count_ && up_ != 0; ++path) {
     Health& health = health_[path];
     const bool is_suspect = !is_up(path) || last_chance_;
     if (!is_suspect || health.probing || now < health.next_probe) continue;
-    health.backoff = std::min<Clock::duration>(health.backoff * 2, kLongestBackoff);
+    health.backoff =
+        last_chance_ ? kFirstProbe : std::clamp<Clock::duration>(health.backoff * 2, kFirstProbe, kLongestBackoff);
     health.next_probe = now + health.backoff;
     probe(path);
   }

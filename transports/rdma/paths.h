@@ -57,8 +57,9 @@ class Paths {
     return {scratch_, scratch_keys_[paths_[path].remote]};
   }
 
-  /// An operation on `path` failed for the path's sake: takes it out and says so once. The last one stays while probes
-  /// of it and of the others find out whether the error lasts; if it does, all communicators to the peer fail.
+  /// An operation on `path` failed for the path's sake: takes it out and says so once. The last of several stays
+  /// while probes of it and of the others find out whether the error lasts; if it does, all communicators to the peer
+  /// fail.
   [[gnu::cold]] void path_failed(std::size_t path, const fabric::CompletionError& error) noexcept;
   /// The peer does not answer over the lead rail's control channel.
   [[gnu::cold]] void lead_failed(const Error& error) noexcept;
@@ -81,8 +82,10 @@ class Paths {
  private:
   Paths(Adapter& adapter, Peer* peer) : adapter_(adapter), peer_(peer) {}
   bool probe(std::uint8_t path) noexcept;
-  /// For the last path: whether it is still to be tried.
-  bool has_another_chance(std::size_t path) noexcept;
+  /// On one path there is none: receives of which nobody waits for the end count on it that an error there is the end
+  /// (PROTOCOL.md, "The good case"). Where addresses are sockets an error is the process's.
+  bool may_have_another_chance() const noexcept;
+  void begin_last_chance() noexcept;
   void lost(Error error) noexcept;
   void take_out(std::size_t path) noexcept;
   /// To be called after every change of up_ and last_chance_.
@@ -100,6 +103,7 @@ class Paths {
   std::uint8_t up_ = 0;
   bool is_well_ = true;  ///< kept, as it is asked for while a request waits
   bool confirmed_ = false;
+  int failed_probes_ = 0;                         ///< since then, of that path
   std::optional<Clock::time_point> last_chance_;  ///< since when the last path has failed and not worked
   bool lead_silent_ = false;                      ///< the control channel does not reach the peer
   std::uint8_t last_look_path_ = kMaxRails - 1;

@@ -23,6 +23,7 @@ PostStatus RecvComm::receive(int count, void* const* data, const std::size_t* si
   request->sequence = next_++;
   request->count = buffers;
   request->open = {.remaining = buffers, .unwritten = true};
+  request->attempts = 0;
   request->optional = false;
   request->deregistrations = device().deregistrations();
   for (std::uint8_t i = 0; i < buffers; ++i) {
@@ -197,11 +198,12 @@ void RecvComm::failed(RecvRequest& request, std::uint8_t path, const fabric::Com
   --comm.writes_;
   --request.open.in_flight;
   if (comm.left()) return;
-  switch (judge(error, comm.adapter().is_efa()).blame) {
-    case Blame::kMessage: comm.operation_failed(error, {0, request.sequence, sizeof(ClearToSend)}); return;
-    case Blame::kPath: comm.paths().path_failed(path, error); break;
-    case Blame::kRetry: break;
+  const Blame blame = judge(error, comm.adapter().is_efa()).blame;
+  if (blame == Blame::kMessage || (blame == Blame::kPath && ++request.attempts == kMostAttempts)) {
+    comm.operation_failed(error, {0, request.sequence, sizeof(ClearToSend)});
+    return;
   }
+  if (blame == Blame::kPath) comm.paths().path_failed(path, error);
   // It may have arrived all the same, or may still: neither the slot nor the buffers can be used again before that is
   // over. Then all entries of the receive are written again, which does no harm.
   request.open.unwritten = true;

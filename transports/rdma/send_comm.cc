@@ -32,6 +32,7 @@ PostStatus SendComm::send(const void* data, std::size_t size, int tag, const Mem
   request->sequence = next_;
   request->sub = sub;
   request->generation = 0;
+  request->attempts = 0;
   request->in_doubt = false;
   request->posted = request->in_flight = 0;
   plan(*request);

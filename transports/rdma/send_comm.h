@@ -44,6 +44,7 @@ class SendComm final : public Connection {
     SendRequest* request = nullptr;
     Step step = Step::kDraining;
     bool in_flight = false;
+    bool asked_the_closed = false;  ///< once since the peer has closed
     Clock::time_point until;
   };
 
