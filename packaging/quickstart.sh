@@ -31,7 +31,7 @@ install_missing() {
   local package missing=() as_root=()
   if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
     die "this script installs with apt-get, which this system does not have. Install what these Debian packages bring" \
-      "($*), then run: cmake --preset release && cmake --build --preset release && build/release/bin/weft-bench --help"
+      "($*), then run: cmake --preset release -DWEFT_BUILD_TESTS=OFF && cmake --build --preset release && build/release/bin/weft-bench --help"
   fi
   for package in "$@"; do
     [[ $(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null) == installed ]] || missing+=("$package")
@@ -83,12 +83,13 @@ build() {
 
 run_benchmarks() {
   install_missing "${build_packages[@]}"
-  build release nccl-net-weft weft-bench
+  build release nccl-net-weft weft-bench weft
   local pattern
   for pattern in all-reduce all-to-all; do
     say "weft-bench $pattern --ranks 4"
     build/release/bin/weft-bench "$pattern" --ranks 4 -b 8 -e 16M -f 2 -n 5 -w 1
   done
+  say "built: build/release/lib/libnccl-net-weft.so; weft-bench and weft (weft topo) in build/release/bin"
 }
 
 # The software that runs on emulated NICs and GPUs: built once a machine. Without it the tests that need it are skipped.

@@ -39,7 +39,9 @@ Result<InterfaceFilter> InterfaceFilter::parse(std::string_view text) {
 
 bool InterfaceFilter::matches(std::string_view interface) const {
   return std::ranges::any_of(patterns_, [interface](const Pattern& pattern) {
-    return pattern.exact ? interface == pattern.name : interface.starts_with(pattern.name);
+    if (!pattern.exact) return interface.starts_with(pattern.name);
+    // libfabric calls EFA's rdmap85s0 by its endpoint type too.
+    return interface == pattern.name || interface == pattern.name + "-rdm";
   });
 }
 

@@ -13,7 +13,9 @@ topology::GroupOptions group_options(const Params& params, const topology::Insta
   topology::GroupOptions options{.rails = params.rails, .max_rails = most_rails};
   if (instance != nullptr) {
     options.rails_without_gpus = instance->rails;
-    options.expected_rails = most_rails > 1 ? instance->rails : 0;
+    // Who leaves NICs out knows that they are missing.
+    const bool all = params.nics.empty() && params.nics_exclude.empty() && params.interfaces.empty();
+    options.expected_rails = all && most_rails > 1 ? instance->rails : 0;
   }
   return options;
 }
@@ -37,7 +39,8 @@ Result<MachinePlan> plan_machine(const topology::Tree& tree, const Params& param
     if (filter.admits(nic.name + "-rdm")) admitted.push_back(std::move(nic));
   }
   MachinePlan plan;
-  TRY(auto chosen, choose_nics(admitted, params));
+  // Without EFA another provider's NICs are chosen from, which are not looked for here.
+  TRY(auto chosen, admitted.empty() ? Result<ChosenNics>() : choose_nics(admitted, params));
   for (const std::size_t index : chosen.indices) plan.nics.push_back(admitted[index]);
   plan.instance = topology::find_instance(tree.instance_type);
   // The transport is chosen by what the NICs can do; the table knows it before they are asked.

@@ -11,7 +11,7 @@ namespace weft::topology {
 /// In the table's order; empty for a machine that is not in it.
 inline std::vector<NcclDefault> nccl_settings(const View& view) {
   std::vector<NcclDefault> settings;
-  if (view.instance == nullptr) return settings;
+  if (view.instance == nullptr || view.nics.empty()) return settings;
   // "One device for each GPU" is good advice only where that is what there is: else devices would lie idle.
   const std::size_t gpus = view.tree.all(Kind::kGpu).size();
   const bool one_per_gpu =

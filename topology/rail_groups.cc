@@ -243,9 +243,12 @@ void remark_on_gpus(Work& work) {
     if (index < 0) return;
     if (work.at(gpu).is_withheld) continue;  // somebody else's
     ++seen;
-    const std::size_t lead = work.result.groups[static_cast<std::size_t>(index)].rails.front();
+    const auto& rails = work.result.groups[static_cast<std::size_t>(index)].rails;
+    if (work.node[rails.front()] < 0) continue;
+    // The nearest of its rails counts.
+    const std::size_t lead = *std::ranges::max_element(
+        rails, {}, [&](std::size_t rail) { return work.tree.common_ancestor(gpu, work.node[rail]); });
     const int nic = work.node[lead];
-    if (nic < 0) continue;
     const Kind meet = work.at(work.tree.common_ancestor(gpu, nic)).kind;
     if (meet == Kind::kMachine || meet == Kind::kNuma) far.push_back({gpu, nic, &work.nics[lead].name});
   }

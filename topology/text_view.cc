@@ -111,8 +111,9 @@ void add_settings(const View& view, std::string& text) {
 std::string text_view(const View& view) {
   std::string text = machine_name(view) + ": " + machine_summary(view) + "\n";
   add_branch(view, branch_at(view.tree, 0), columns_of(view.tree), "", text);
-  text +=
-      view.groups.groups.empty() ? "\nNo EFA NIC: Weft has no device here.\n" : "\nDevices, as NCCL will see them:\n";
+  text += view.groups.groups.empty()
+              ? "\nNo EFA NIC in use: Weft goes over what else libfabric offers (tcp), and its banner says what.\n"
+              : "\nDevices, as NCCL will see them:\n";
   for (std::size_t i = 0; i < view.groups.groups.size(); ++i) text += "  " + group_line(view, i) + "\n";
   if (!view.groups.remarks.empty() || !view.tree.oddities.empty()) text += "\nRemarks:\n";
   for (const auto& sentences : {view.groups.remarks, view.tree.oddities}) {

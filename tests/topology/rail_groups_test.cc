@@ -297,6 +297,11 @@ TEST(RailGroupsTest, TheUsersCountIsForced) {
   EXPECT_THAT(uneven.remarks, testing::Contains(HasSubstr("has 2 rails, not 3 as WEFT_RAILS asks")));
 }
 
+TEST(RailGroupsTest, AGpuWhoseNicsAreNotTheLeadHasThemAllTheSame) {
+  const Tree tree = machine(2, 1, 4);
+  EXPECT_THAT(group_rails(tree, efa_nics(tree), {.rails = 8}).remarks, IsEmpty());
+}
+
 TEST(RailGroupsTest, OneSmallSetDoesNotSpoilTheOthers) {
   const Tree tree = machine(3, 1, 2);
   auto nics = efa_nics(tree);
