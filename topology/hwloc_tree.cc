@@ -6,7 +6,6 @@
 #include <cerrno>
 #include <cmath>
 #include <cstring>
-#include <map>
 #include <optional>
 #include <sstream>
 #include <string>
@@ -194,14 +193,7 @@ class Converter {
 
   int numa_node(const hwloc_obj& near) {
     if (near.nodeset == nullptr || weight_(near.nodeset) != 1) return 0;
-    const int number = first_(near.nodeset);
-    const auto known = numa_nodes_.find(number);
-    if (known != numa_nodes_.end()) return known->second;
-    Node node;
-    node.kind = Kind::kNuma;
-    node.parent = 0;
-    node.numa = number;
-    return numa_nodes_[number] = add(std::move(node));
+    return tree_.numa_node(first_(near.nodeset));
   }
 
   int add(Node node) {
@@ -212,7 +204,6 @@ class Converter {
   decltype(&hwloc_bitmap_weight) weight_;
   decltype(&hwloc_bitmap_first) first_;
   Tree tree_;
-  std::map<int, int> numa_nodes_;
 };
 
 }  // namespace

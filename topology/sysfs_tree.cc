@@ -181,21 +181,12 @@ class Reader {
   int numa_node(const fs::path& device) {
     int number = -1;
     std::istringstream(first_line(device / "numa_node")) >> number;
-    if (number < 0) return 0;
-    const auto known = numa_nodes_.find(number);
-    if (known != numa_nodes_.end()) return known->second;
-    Node node;
-    node.kind = Kind::kNuma;
-    node.parent = 0;
-    node.numa = number;
-    tree_.nodes.push_back(std::move(node));
-    return numa_nodes_[number] = static_cast<int>(tree_.nodes.size()) - 1;
+    return number < 0 ? 0 : tree_.numa_node(number);
   }
 
   const fs::path& root_;
   Tree tree_;
   std::map<std::string, int> bridges_;
-  std::map<int, int> numa_nodes_;
 };
 
 /// Amazon's accelerators: Inferentia 2, Trainium 1 and 2 (aws-neuron-driver, neuron_pci.c).

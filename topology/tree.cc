@@ -26,6 +26,18 @@ std::uint64_t Node::card() const noexcept {
          address.device;
 }
 
+int Tree::numa_node(int number) {
+  const auto known = std::ranges::find_if(
+      nodes, [number](const Node& node) { return node.kind == Kind::kNuma && node.numa == number; });
+  if (known != nodes.end()) return static_cast<int>(known - nodes.begin());
+  Node node;
+  node.kind = Kind::kNuma;
+  node.parent = 0;
+  node.numa = number;
+  nodes.push_back(std::move(node));
+  return static_cast<int>(nodes.size()) - 1;
+}
+
 void Tree::put_in_order() {
   // Depth first from the root, siblings by what they are and where they stand.
   std::vector<std::vector<int>> below(nodes.size());

@@ -58,6 +58,8 @@ struct Tree {
   std::string instance_type;          ///< the machine's product name, on EC2 "p5.48xlarge"; empty: unknown
   std::vector<std::string> oddities;  ///< sentences: what could not be read, what contradicts itself
 
+  /// For readers: the index of the NUMA node `number`, which is made where it is not there yet.
+  int numa_node(int number);
   /// Puts parents before children and children in the order of their addresses, and names the GPUs. Readers call it
   /// last.
   void put_in_order();
