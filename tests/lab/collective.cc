@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <vector>
@@ -90,6 +91,21 @@ struct Run {
   }
 };
 
+// Seconds until `iterations` of the collective, started one behind the other, are over for these ranks.
+double run_times(const Run& run, const std::vector<Rank>& ranks, int iterations) {
+  const auto start = std::chrono::steady_clock::now();
+  for (int i = 0; i < iterations; ++i) {
+    WEFT_OK(ncclGroupStart());
+    for (const Rank& rank : ranks) run.start(rank);
+    WEFT_OK(ncclGroupEnd());
+  }
+  for (const Rank& rank : ranks) {
+    WEFT_OK(cudaSetDevice(rank.device()));
+    WEFT_OK(cudaStreamSynchronize(rank.stream()));
+  }
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
 }  // namespace
 
 size_t run_collective(const std::string& name, const Options& options, std::vector<Rank>& ranks, int size) {
@@ -111,15 +127,15 @@ size_t run_collective(const std::string& name, const Options& options, std::vect
       WEFT_OK(cudaMemset(rank.out(), 0xff, out_bytes));
       WEFT_OK(cudaDeviceSynchronize());
     }
-    for (int i = 0; i < options.iterations; ++i) {
-      WEFT_OK(ncclGroupStart());
-      for (const Rank& rank : ranks) run.start(rank);
-      WEFT_OK(ncclGroupEnd());
+    if (options.timed) run_times(run, ranks, 1);  // NCCL connects in the first
+    const double seconds = run_times(run, ranks, options.iterations);
+    if (options.timed && ranks[0].rank() == 0) {
+      printf("%s of %zu bytes: %.1f us, the mean of %d\n", name.c_str(), bytes, seconds * 1e6 / options.iterations,
+             options.iterations);
     }
     size_t wrong = 0;
     for (const Rank& rank : ranks) {
       WEFT_OK(cudaSetDevice(rank.device()));
-      WEFT_OK(cudaStreamSynchronize(rank.stream()));
       WEFT_OK(cudaMemcpy(host.data(), rank.out(), out_bytes, cudaMemcpyDeviceToHost));
       wrong += run.count_wrong(rank, host.data());
     }

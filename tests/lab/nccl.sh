@@ -73,7 +73,10 @@ with_nics() {
   ((status == 0)) || die "$(tail -1 "$log")"
 }
 
-case_tcp-2() { passes -p 2; }
+case_tcp-2() {
+  passes -p 2 -T
+  says '^all-reduce of 16777216 bytes: [1-9][0-9]*\.[0-9] us, the mean of 2$' "it was timed"
+}
 case_tcp-4() { passes -p 4; }
 case_tcp-8() { passes -p 8; }
 case_types() { passes -p 2 -b 1K -e 64K -f 64 -n 1 -d all -o all all-reduce reduce-scatter reduce; }

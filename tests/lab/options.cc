@@ -15,6 +15,7 @@ constexpr char kUsage[] =
     "  -p N  processes, each a host of its own (2)     -g N  GPUs in each process (1)\n"
     "  -b, -e, -f  sizes as in nccl-tests (8, 16M, 8)  -n N  iterations (2)\n"
     "  -d TYPE (float; all)  -o OP (sum; all)           -R    registered buffers\n"
+    "  -T  print what a collective takes, behind one more that is not timed\n"
     "  -t S  time limit of a process (600)\n"
     "  -s SCENARIO  collectives; split: two halves of a communicator; recreate: three communicators in turn;\n"
     "               abort: a collective that a rank never joins; kill: a rank dies in a collective\n";
@@ -48,7 +49,7 @@ std::vector<Enum> chosen(const std::string& name, Enum last, bool (*parse)(const
 Options parse_options(int argc, char** argv) {
   Options options;
   int option = 0;
-  while ((option = getopt(argc, argv, "p:g:b:e:f:n:d:o:Rt:s:P:W:")) != -1) {
+  while ((option = getopt(argc, argv, "p:g:b:e:f:n:d:o:RTt:s:P:W:")) != -1) {
     switch (option) {
       case 'p': options.processes = atoi(optarg); break;
       case 'g': options.gpus = atoi(optarg); break;
@@ -59,6 +60,7 @@ Options parse_options(int argc, char** argv) {
       case 'd': options.elements = chosen(optarg, Element::kBf16, parse_element); break;
       case 'o': options.operations = chosen(optarg, Operation::kAverage, parse_operation); break;
       case 'R': options.registered = true; break;
+      case 'T': options.timed = true; break;
       case 't': options.limit_s = atoi(optarg); break;
       case 's': options.scenario = optarg; break;
       case 'P': options.process = atoi(optarg); break;

@@ -19,6 +19,7 @@ struct Options {
   std::vector<Element> elements = {Element::kF32};
   std::vector<Operation> operations = {Operation::kSum};
   bool registered = false;  // buffers are registered with the communicator
+  bool timed = false;       // rank 0 says how long each collective takes
   int limit_s = 600;        // a process that takes longer is killed
   std::string scenario = "collectives";
   std::vector<std::string> collectives;
