@@ -28,11 +28,20 @@ once() {
   [ "$2" = GPU ] || settings+=(NCCL_NET_GDR_LEVEL=LOC)
   if ! env "${settings[@]}" "$here/tests/emulation/weft-lab" --build "$build" --nics "$rails" --rails "$rails" --gpus 1 -- \
     "$build/bin/weft-nccl-test" -T -t 120 -p "$hosts" -b 16M -e 16M -n 50 "$3" >"$log" 2>&1 ||
-    { [ "$1" = other ] && grep -q 'Using network Socket' "$log"; }; then
+    ! ran_as "$1" "$2"; then
+    echo "nccl.sh: $* did not run as it should: $(grep -m 1 WARN "$log" || grep -m 1 'via NET' "$log" || tail -1 "$log")" >&2
     echo failed
   else
     sed -n 's/.* bytes: \([0-9.]*\) us.*/\1/p' "$log"
   fi
+}
+
+# ran_as NETWORK MEMORY: NCCL took neither another network nor other memory.
+ran_as() {
+  local network=socket memory=host
+  grep -q 'via NET/Socket' "$log" || network=plugin
+  ! grep -q 'via NET/.*/GDRDMA' "$log" || memory=GPU
+  if [ "$1" = sockets ]; then [ $network = socket ]; else [ "$network $memory" = "plugin $2" ]; fi
 }
 
 networks=(weft ${other:+other} sockets)
@@ -48,7 +57,10 @@ for collective in all-reduce all-to-all; do
     done
     printf '  %-12s %-6s' "$collective" "$memory"
     for network in "${networks[@]}"; do
-      printf ' %12s' "$(tr ' ' '\n' <<<"${times[$network]}" | grep . | sort -n | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }')"
+      printf ' %12s' "$(tr ' ' '\n' <<<"${times[$network]}" | grep . | sort -n | awk '
+        /failed/ { bad = 1 }
+        { v[NR] = $1 }
+        END { print bad ? "failed" : v[int((NR + 1) / 2)] }')"
     done
     echo
   done
