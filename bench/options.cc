@@ -7,6 +7,7 @@
 #include "bench/exit_status.h"
 #include "bench/net_plugin.h"
 #include "bench/plugin_log.h"
+#include "bench/raw_wire.h"
 #include "bench/sizes.h"
 #include "bench/socket.h"
 #include "bench/text.h"
@@ -148,6 +149,12 @@ void add_p2p(CLI::App& command, Options& options) {
   command.add_flag("--raw-write", options.raw_write, "As --raw, with one-sided writes instead of tagged messages")
       ->group("Comparison");
   command
+      .add_option("--raw-rails", options.raw_rails,
+                  "As --raw-write, and bare writes over this many NICs too, spread as Weft spreads them")
+      ->check(CLI::Range(1, RawWire::kMostRails))
+      ->capture_default_str()
+      ->group("Comparison");
+  command
       .add_option("--raw-provider", options.raw_provider,
                   "libfabric provider for --raw (default: WEFT_PROVIDER, or the best)")
       ->group("Comparison");
@@ -278,6 +285,7 @@ Status complete(Options& options, const Raw& raw, const Lookup& environment) {
     TRY(options.log_level, parse_log_level(level));
   }
   if (options.plugin.empty()) options.plugin = plugin_beside_program();
+  options.raw_write = options.raw_write || options.raw_rails > 1;
   options.raw = options.raw || options.raw_write;
   if (options.raw_provider.empty()) options.raw_provider = provider_from_environment(environment);
   options.raw_libfabric = libfabric_from_environment(environment);

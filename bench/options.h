@@ -56,6 +56,7 @@ struct Options {
   // p2p
   bool raw = false;
   bool raw_write = false;  ///< with one-sided writes
+  int raw_rails = 1;       ///< more than one: also bare writes over as many NICs
   std::string raw_provider;
   std::string raw_libfabric;
   int connects = 20;  ///< connection pairs to time

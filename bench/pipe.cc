@@ -33,7 +33,7 @@ Result<int> Pipe::add_region(std::byte* data, std::size_t bytes) {
 
 PostStatus Pipe::post_group(int region, std::byte* data, std::size_t bytes, int count, int tag) {
   if (in_flight() == slots_.size()) return PostStatus::kAgain;
-  const std::size_t channel = posted_ % comms_.size();
+  const std::size_t channel = next_comm_;
   void* handle = regions_[static_cast<std::size_t>(region)].handles[channel];
   void* request = nullptr;
   nccl::ncclResult_t result;
@@ -57,14 +57,16 @@ PostStatus Pipe::post_group(int region, std::byte* data, std::size_t bytes, int 
     return PostStatus::kFailed;
   }
   if (request == nullptr) return PostStatus::kAgain;
-  slots_[posted_ % slots_.size()] = {request, bytes, count};
+  slots_[next_slot_] = {request, bytes, count};
+  next_slot_ = after(next_slot_, slots_.size());
+  next_comm_ = after(next_comm_, comms_.size());
   ++posted_;
   return PostStatus::kPosted;
 }
 
 TestStatus Pipe::poll() {
   if (in_flight() == 0) return TestStatus::kPending;
-  const Slot& slot = slots_[done_ % slots_.size()];
+  const Slot& slot = slots_[oldest_slot_];
   int done = 0;
   int sizes[kMaxSubReceives] = {};
   if (const auto result = plugin_->test(slot.request, &done, sizes); result != nccl::ncclSuccess) [[unlikely]] {
@@ -73,6 +75,7 @@ TestStatus Pipe::poll() {
   }
   if (done == 0) return TestStatus::kPending;
   ++done_;
+  oldest_slot_ = after(oldest_slot_, slots_.size());
   return finish(slot, sizes);
 }
 

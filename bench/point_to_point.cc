@@ -30,7 +30,6 @@ struct Subject {
   std::function<Result<double>(std::size_t bytes, int iterations)> latency;
   std::function<Result<double>(std::size_t bytes, int count)> stream;
   std::function<Status(std::size_t bytes)> swap;
-  const WireBuffers* buffers = nullptr;
   std::size_t parts = 1;  ///< messages that count as one
 };
 
@@ -40,7 +39,6 @@ Subject subject_of(W& wire, const Session& session, int parts) {
   return {.latency = [=](std::size_t bytes, int iterations) { return pattern->latency(bytes, iterations); },
           .stream = [=](std::size_t bytes, int count) { return pattern->stream(bytes, count); },
           .swap = [=](std::size_t bytes) { return pattern->swap(bytes); },
-          .buffers = &wire.buffers(),
           .parts = static_cast<std::size_t>(parts)};
 }
 
@@ -55,7 +53,7 @@ class PointToPoint {
   MeshPlan plan() const;
   Status open();
   Status open_plugin(Contender& contender, std::size_t bytes);
-  Status open_raw(std::size_t bytes);
+  Status open_raw(int rails);
   Status close();
   Result<P2pRow> measure(std::size_t bytes);
   Status measure_rates();
@@ -74,8 +72,9 @@ class PointToPoint {
   Session session_;
   Progress progress_;
   std::vector<std::unique_ptr<Contender>> contenders_;
+  WireBuffers buffers_;  ///< the same for all subjects: which pages it is in makes a difference of several percent
   std::vector<std::unique_ptr<PluginWire>> wires_;
-  std::unique_ptr<RawWire> raw_;
+  std::vector<std::unique_ptr<RawWire>> raw_;
   std::vector<Subject> subjects_;
   P2pResults results_;
   std::size_t wrong_ = 0;
@@ -100,21 +99,24 @@ Status PointToPoint::open_plugin(Contender& contender, std::size_t bytes) {
                                    contender.plugin->name(), size_text(device.max_bytes).c_str()));
   }
   TRY(contender.mesh, connect_mesh(*contender.plugin, plan(), session_.rendezvous, session_.idle));
-  TRY(auto wire, PluginWire::create(contender, 1 - session_.rank(), bytes, options.sub_receives));
+  TRY(auto wire, PluginWire::create(contender, 1 - session_.rank(), buffers_, options.sub_receives));
   subjects_.push_back(subject_of(*wire, session_, options.sub_receives));
   wires_.push_back(std::move(wire));
   return {};
 }
 
-Status PointToPoint::open_raw(std::size_t bytes) {
+Status PointToPoint::open_raw(int rails) {
   const Options& options = session_.options;
   const RawChoice choice{.domain = contenders_.front()->device.name,
                          .provider = options.raw_provider,
                          .library = options.raw_libfabric,
-                         .one_sided = options.raw_write};
-  TRY(raw_, RawWire::create(choice, session_.rendezvous, bytes));
-  subjects_.push_back(subject_of(*raw_, session_, 1));
-  results_.subjects.push_back({.name = "raw libfabric", .rate = {}, .connects = {}});
+                         .one_sided = options.raw_write,
+                         .rails = rails};
+  TRY(auto wire, RawWire::create(choice, session_.rendezvous, buffers_));
+  subjects_.push_back(subject_of(*wire, session_, 1));
+  const std::string name = rails == 1 ? "raw libfabric" : text("raw on %d NICs", rails);
+  results_.subjects.push_back({.name = name, .rate = {}, .connects = {}});
+  raw_.push_back(std::move(wire));
   return {};
 }
 
@@ -124,8 +126,10 @@ Status PointToPoint::open() {
   for (const std::string& name : contender_names(contenders_)) {
     results_.subjects.push_back({.name = name, .rate = {}, .connects = {}});
   }
+  TRY(buffers_, WireBuffers::allocate(bytes * static_cast<std::size_t>(session_.options.sub_receives)));
   for (const auto& contender : contenders_) TRY_VOID(open_plugin(*contender, bytes));
-  if (session_.options.raw) TRY_VOID(open_raw(bytes));
+  if (session_.options.raw) TRY_VOID(open_raw(1));
+  if (session_.options.raw_rails > 1) TRY_VOID(open_raw(session_.options.raw_rails));
   return {};
 }
 
@@ -163,9 +167,9 @@ Result<std::size_t> PointToPoint::check(const Subject& subject, std::size_t byte
   std::size_t mine = 0;
   for (int i = 1; i <= session_.options.checks; ++i) {
     const auto iteration = static_cast<std::uint64_t>(i);
-    subject.buffers->fill(session_.rank(), bytes * subject.parts, iteration);
+    buffers_.fill(session_.rank(), bytes * subject.parts, iteration);
     TRY_VOID(subject.swap(bytes));
-    mine += subject.buffers->wrong(session_.rank(), bytes * subject.parts, iteration);
+    mine += buffers_.wrong(session_.rank(), bytes * subject.parts, iteration);
   }
   TRY(const std::vector<std::size_t> all, session_.rendezvous.all_gather_value(mine));
   return std::accumulate(all.begin(), all.end(), std::size_t{0});
@@ -224,7 +228,7 @@ void PointToPoint::print_header() const {
   const Options& options = session_.options;
   std::printf("# weft-bench p2p: 2 ranks\n");
   for (const auto& contender : contenders_) std::printf("# %s\n", contender_text(*contender).c_str());
-  if (raw_ != nullptr) std::printf("# raw libfabric: %s\n", raw_->description().c_str());
+  for (const auto& wire : raw_) std::printf("# raw libfabric: %s\n", wire->description().c_str());
   std::printf("# latency: half a round trip; bandwidth: rank 0 to rank 1, %d messages in flight\n", kStreamDepth);
   if (options.sub_receives > 1)
     std::printf("# each message is %d sends of the size given, met by one grouped receive\n", options.sub_receives);

@@ -42,59 +42,51 @@ Result<std::size_t> choose(const std::vector<fabric::Info>& offers, const RawCho
               text("--raw: libfabric offers no provider '%s' with tagged messages", choice.provider.c_str()));
 }
 
-template <class T>
-std::unique_ptr<T> boxed(T&& value) {
-  return std::make_unique<T>(std::forward<T>(value));
+/// offers[first], and behind it offers of the same provider and fabric on other domains, `count` in all.
+Result<std::vector<fabric::Info>> spread(std::vector<fabric::Info> offers, std::size_t first, int count) {
+  std::ranges::rotate(offers, offers.begin() + static_cast<std::ptrdiff_t>(first));
+  std::vector<fabric::Info> taken;
+  for (fabric::Info& offer : offers) {
+    if (std::ssize(taken) == count) break;
+    const auto is_like = [&](const fabric::Info& other) { return other.domain() == offer.domain(); };
+    if (std::ranges::any_of(taken, is_like)) continue;
+    if (!taken.empty() && (offer.provider() != taken[0].provider() || offer.fabric() != taken[0].fabric() ||
+                           offer.get()->addr_format != taken[0].get()->addr_format)) {
+      continue;
+    }
+    taken.push_back(std::move(offer));
+  }
+  if (std::ssize(taken) == count) return taken;
+  return fail(Code::kMissing, text("--raw-rails %d: libfabric offers %zu NICs of provider %s on one network here",
+                                   count, taken.size(), taken[0].provider().c_str()));
 }
 
 }  // namespace
 
-Result<std::unique_ptr<RawWire>> RawWire::create(const RawChoice& choice, Rendezvous& rendezvous, std::size_t bytes) {
+Result<std::unique_ptr<RawWire>> RawWire::create(const RawChoice& choice, Rendezvous& rendezvous,
+                                                 const WireBuffers& buffers) {
   TRY(fabric::Library library, fabric::Library::open(choice.library));
   TRY(std::vector<fabric::Info> offers,
       library.discover({.caps = FI_MSG | (choice.one_sided ? FI_RMA : FI_TAGGED), .provider = choice.provider}));
   // The direct fabric of EFA first, as Weft takes it.
   std::ranges::stable_partition(offers, [](const fabric::Info& info) { return info.fabric() == "efa-direct"; });
   TRY(const std::size_t index, choose(offers, choice));
-  std::unique_ptr<RawWire> wire(new RawWire(std::move(library), std::move(offers[index]), choice.one_sided));
-  TRY_VOID(wire->open(rendezvous, bytes));
+  TRY(std::vector<fabric::Info> infos, spread(std::move(offers), index, choice.rails));
+  std::unique_ptr<RawWire> wire(new RawWire(std::move(library), choice.one_sided, buffers));
+  TRY_VOID(wire->open(std::move(infos), rendezvous));
   return wire;
 }
 
-Status RawWire::open(Rendezvous& rendezvous, std::size_t bytes) {
-  TRY(fabric::Domain domain, fabric::Domain::open(library_, info_));
-  domain_ = boxed(std::move(domain));
-  TRY(fabric::CompletionQueue queue, fabric::CompletionQueue::open(*domain_, one_sided_ ? kOneSidedEntries : 0));
-  queue_ = boxed(std::move(queue));
-  TRY(fabric::AddressVector addresses, fabric::AddressVector::open(*domain_));
-  addresses_ = boxed(std::move(addresses));
-  TRY(fabric::Endpoint endpoint, fabric::Endpoint::open(*domain_, *queue_, *addresses_));
-  endpoint_ = boxed(std::move(endpoint));
-  TRY(buffers_, WireBuffers::allocate(bytes));
-  if (one_sided_ || domain_->needs_local_registration()) TRY_VOID(register_buffers());
-
-  TRY(const std::vector<std::byte> mine, endpoint_->address());
-  TRY(const std::vector<Bytes> all, rendezvous.all_gather(mine));
+Status RawWire::open(std::vector<fabric::Info> infos, Rendezvous& rendezvous) {
   peer_rank_ = 1 - rendezvous.rank();
-  TRY(peer_, addresses_->insert(all[static_cast<std::size_t>(peer_rank_)]));
-  if (one_sided_) {
-    const fabric::RemoteMemory receive{
-        domain_->uses_virtual_addresses() ? reinterpret_cast<std::uint64_t>(buffers_.receive.data()) : 0,
-        regions_.back().key()};
-    TRY(const auto memories, rendezvous.all_gather_value(receive));
-    remote_ = memories[static_cast<std::size_t>(peer_rank_)];
-  }
-  return {};
-}
-
-Status RawWire::register_buffers() {
-  const std::uint64_t access = one_sided_ ? FI_WRITE | FI_REMOTE_WRITE : FI_SEND | FI_RECV;
-  for (const auto& [buffer, descriptor] :
-       {std::pair(&buffers_.send, &send_descriptor_), std::pair(&buffers_.receive, &receive_descriptor_)}) {
-    const fabric::MemoryRequest request{.data = buffer->data(), .size = buffer->size()};
-    TRY(fabric::MemoryRegion region, fabric::MemoryRegion::open(*domain_, request, access));
-    *descriptor = region.descriptor();
-    regions_.push_back(std::move(region));
+  const auto peer = static_cast<std::size_t>(peer_rank_);
+  for (fabric::Info& info : infos) {
+    TRY(auto rail, RawRail::open(library_, std::move(info), one_sided_, *buffers_));
+    TRY(const std::vector<std::byte> mine, rail->address());
+    TRY(const std::vector<Bytes> addresses, rendezvous.all_gather(mine));
+    TRY(const auto memories, rendezvous.all_gather_value(rail->memory()));
+    TRY_VOID(rail->connect(addresses[peer], memories[peer]));
+    rails_.push_back(std::move(rail));
   }
   return {};
 }
@@ -102,23 +94,25 @@ Status RawWire::register_buffers() {
 PostStatus RawWire::status_of(ssize_t rc, const char* call) {
   if (rc == 0) return PostStatus::kPosted;
   if (rc == -FI_EAGAIN) return PostStatus::kAgain;
-  error_ = domain_->error(call, static_cast<int>(rc));
+  error_ = rails_[next_rail_]->error(call, rc);
   return PostStatus::kFailed;
 }
 
-TestStatus RawWire::queue_failed(ssize_t rc) {
+TestStatus RawWire::queue_failed(const RawRail& rail, ssize_t rc) {
   fabric::CompletionError completion;
-  if (rc == -FI_EAVAIL && queue_->read_error(completion)) {
+  if (rc == -FI_EAVAIL && rail.queue().read_error(completion)) {
     error_ = Error{Code::kRemote, completion.error,
                    text("%s failed: %s", what().c_str(), library_.strerror(completion.error))};
   } else {
-    error_ = domain_->error("fi_cq_read", static_cast<int>(rc));
+    error_ = rail.error("fi_cq_read", rc);
   }
   return TestStatus::kFailed;
 }
 
 std::string RawWire::description() const {
-  return text("%s on %s (%s), libfabric %s (%s)", info_.provider().c_str(), info_.domain().c_str(),
+  std::string domains;
+  for (const auto& rail : rails_) domains += (domains.empty() ? "" : " + ") + rail->info().domain();
+  return text("%s on %s (%s), libfabric %s (%s)", rails_[0]->info().provider().c_str(), domains.c_str(),
               one_sided_ ? "writes with immediate data" : "tagged messages",
               fabric::version_string(library_.version()).c_str(), library_.path().c_str());
 }

@@ -21,8 +21,10 @@ template <class T>
 concept Wire = requires(T wire, std::size_t bytes) {
   { wire.post_send(bytes) } -> std::same_as<PostStatus>;
   { wire.post_receive(bytes) } -> std::same_as<PostStatus>;
-  /// One look for finished operations. kDone: the counts below have grown. kFailed: error() says why.
-  { wire.progress() } -> std::same_as<TestStatus>;
+  /// One look for finished operations, or for sends only. kDone: the counts below have grown. kFailed: error() says
+  /// why.
+  { wire.look() } -> std::same_as<TestStatus>;
+  { wire.look_for_sends() } -> std::same_as<TestStatus>;
   { wire.sends_done() } -> std::same_as<std::size_t>;
   { wire.receives_done() } -> std::same_as<std::size_t>;
   { wire.error() } -> std::convertible_to<Error>;
@@ -107,19 +109,19 @@ class WirePattern {
   }
 
   Status receive(std::size_t bytes) {
-    return repeat([&] { return wire_->post_receive(bytes); });
+    return repeat([&] { return wire_->post_receive(bytes); }, [this] { return wire_->look(); });
   }
 
   Status send(std::size_t bytes) {
     ++sends_posted_;
-    return repeat([&] { return wire_->post_send(bytes); });
+    return repeat([&] { return wire_->post_send(bytes); }, [this] { return wire_->look_for_sends(); });
   }
 
-  /// Posts until it is posted, making progress in between.
-  template <class Post>
-  Status repeat(Post post) {
+  /// Posts until it is posted, looking for what is in the way in between.
+  template <class Post, class Look>
+  Status repeat(Post post, Look look) {
     PostStatus status;
-    while ((status = post()) == PostStatus::kAgain) TRY_VOID(turn());
+    while ((status = post()) == PostStatus::kAgain) TRY_VOID(turn(look()));
     if (status == PostStatus::kFailed) return std::unexpected(wire_->error());
     return {};
   }
@@ -127,18 +129,17 @@ class WirePattern {
   /// Until `count` more messages have arrived than those taken before.
   Status wait_receives(std::size_t count) {
     receives_taken_ += count;
-    while (wire_->receives_done() < receives_taken_) TRY_VOID(turn());
+    while (wire_->receives_done() < receives_taken_) TRY_VOID(turn(wire_->look()));
     return {};
   }
 
   /// Until at most `left` sends are in flight.
   Status wait_sends(std::size_t left) {
-    while (wire_->sends_done() + left < sends_posted_) TRY_VOID(turn());
+    while (wire_->sends_done() + left < sends_posted_) TRY_VOID(turn(wire_->look_for_sends()));
     return {};
   }
 
-  Status turn() {
-    const TestStatus status = wire_->progress();
+  Status turn(TestStatus status) {
     if (status == TestStatus::kFailed) return std::unexpected(wire_->error());
     if (status == TestStatus::kDone) {
       session_.idle.moved();

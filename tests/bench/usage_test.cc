@@ -42,7 +42,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{{"all-reduce", "--abi", "v7"}, "--abi v7"}, Case{{"all-reduce", "--debug", "LOUD"}, "'LOUD'"},
         Case{{"all-reduce", "--timeout", "0"}, "--timeout"}, Case{{"all-reduce", "--chunk", "2"}, "--chunk 2"},
         Case{{"all-reduce", "--tokens", "5"}, "--tokens"}, Case{{"p2p", "--ranks", "4"}, "2 ranks, not 4"},
-        Case{{"p2p", "--sub-receives", "9"}, "--sub-receives"},
+        Case{{"p2p", "--sub-receives", "9"}, "--sub-receives"}, Case{{"p2p", "--raw-rails", "9"}, "--raw-rails"},
         Case{{"moe", "--ranks", "3", "--experts", "64"}, "cannot be divided among 3 ranks"},
         Case{{"moe", "--experts", "4", "--top-k", "8"}, "--top-k 8"}, Case{{"moe", "--zipf", "-1"}, "--zipf"},
         Case{{"all-reduce", "--compare", "/nonexistent/plugin.so"}, "cannot load plugin /nonexistent/plugin.so"}));

@@ -70,6 +70,16 @@ case_answers() {
   nics 4
   for bytes in 8 1000 1001; do is_right p2p --ranks 2 -b $bytes -e $bytes --rounds 3 --connects 1 --timeout 60; done
 }
+# Bare libfabric as p2p measures it, on one NIC and on all, its parts in any order.
+case_raw() {
+  nics 4 reorder=16
+  is_right p2p --ranks 2 --raw-rails 4 -b 8 -e 1M -f 131072 -n 50 --rounds 2 --connects 1 --timeout 60
+  says 'raw libfabric: efa on efa_0-rdm \(writes' "one NIC is measured"
+  says 'raw libfabric: efa on efa_0-rdm \+ efa_1-rdm \+ efa_2-rdm \+ efa_3-rdm \(writes' "all NICs are measured"
+  says '^ +1048576( +[0-9.]+ +[0-9.]+ +[0-9.]+ +0){3} ' "all three have been checked"
+  ! bench p2p --ranks 2 --raw-rails 5 --timeout 10 || die "weft-bench measures five NICs of four"
+  says '--raw-rails 5: libfabric offers 4 NICs of provider efa' "the NICs are too few"
+}
 case_messages() {
   nics 1
   WEFT_PROTOCOL=sendrecv bench all-to-all --ranks 4 -b 8 -e 4M -f 16 -n 2 -w 1 --timeout 300 || die "weft-bench"
