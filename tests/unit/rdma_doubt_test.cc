@@ -171,6 +171,27 @@ TEST_F(DoubtTest, AReceiverThatHasClosedAnswersNoMore) {
   test::LogCapture::current().expect_warning("closed its end of a connection");
 }
 
+TEST(DoubtStallTest, APeerThatNeverAnswersIsNamedThoughItIsAskedAgainAndAgain) {
+  auto options = test::patient_options();
+  options.stall_warning = std::chrono::milliseconds(1200);  // two answers and more could have come
+  RdmaPair pair(2, options);
+  test::LogCapture::current().expect_warning("failed: the peer's NIC does not answer");
+  test::LogCapture::current().expect_warning("works again");
+  test::LogCapture::current().expect_warning("say whether it arrived all the same, with peer");
+  next_fail(pair, Verb::kWriteData, PostFault::fail(FI_EIO, kUnresponsive));
+  Request* const received = pair.receive(pair.in(0, kShort));
+  test::progress_rdma(*pair.far);
+  Request* const sent = pair.send(pair.out(0, kShort));
+  ASSERT_TRUE(received != nullptr && sent != nullptr);
+  // The receiver calls nothing, as a process that is stuck; its NIC answers all the same.
+  EXPECT_TRUE(test::poll_until([&] {
+    EXPECT_EQ(rdma::test(*sent, nullptr), TestStatus::kPending);
+    return test::LogCapture::current().has(log::Level::kWarn, "have not moved");
+  }));
+  EXPECT_GE(pair.posts(Verb::kRead), 2U) << "it has asked more than once";
+  EXPECT_EQ(test::finish(std::array{received, sent}), TestStatus::kDone) << "and goes on when it is answered";
+}
+
 TEST_F(DoubtTest, OneOfAGroupIsDoneBeforeTheOthers) {
   expect_rail_fails();
   next_fail(pair_, Verb::kWriteData, PostFault::fail_falsely(FI_EIO, kUnresponsive));

@@ -114,20 +114,26 @@ void Comm::check_peer() noexcept {
   if (unsent_ && device_.control().send(*peer_, *unsent_) != PostStatus::kAgain) unsent_.reset();
   if (failed_) return;
   const auto now = Clock::now();
-  if (posted_ + ended_ != seen_) return moved(now);
   const auto& options = device_.options();
   // Time in which nobody asked is not waiting: count no gap between two checks as more than a fraction of the limit.
   waited_ += std::min<Clock::duration>(now - last_check_, options.stall_warning / 4);
   last_check_ = now;
-  if (peer_closed_ && now - std::max(quiet_since_, closed_since_) >= options.peer_check) {
+  if (posted_ + ended_ != seen_) {
+    moved(now);
+  } else if (peer_closed_ && now - std::max(quiet_since_, closed_since_) >= options.peer_check) {
     // Not at once: what it sent before it closed may still be on its way, and may be overtaken by the notice.
     fail({Code::kRemote, 0,
           "peer " + peer_->name() + " closed its end of a connection on " + device_.name() +
               " while this side still waits for it: it has ended or aborted; look at its log first"});
     return;
+  } else if (now - quiet_since_ >= options.peer_check) {
+    look_for_peer(now);
   }
-  if (now - quiet_since_ >= options.peer_check) look_for_peer(now);
-  if (!warned_ && options.stall_warning.count() > 0 && waited_ >= options.stall_warning) warn_stalled();
+  if (posted_ + ended_ - questions_ != work_seen_) {
+    worked();
+  } else if (!warned_ && options.stall_warning.count() > 0 && waited_ >= options.stall_warning) {
+    warn_stalled();
+  }
 }
 
 void Comm::look_for_peer(Clock::time_point now) noexcept {
@@ -138,7 +144,11 @@ std::string Comm::waits_for() const { return std::to_string(in_flight()) + " ope
 
 void Comm::moved(Clock::time_point now) noexcept {
   seen_ = posted_ + ended_;
-  quiet_since_ = last_check_ = now;
+  quiet_since_ = now;
+}
+
+void Comm::worked() noexcept {
+  work_seen_ = posted_ + ended_ - questions_;
   waited_ = {};
   warned_ = false;
 }

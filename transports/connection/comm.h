@@ -49,6 +49,15 @@ class Comm : public Addressable {
   /// The provider took, or gave back, an operation of this communicator.
   void operation_posted(std::uint64_t count = 1) noexcept { posted_ += count; }
   void operation_ended() noexcept { ++ended_; }
+  /// The same for one that moves nothing: it asks what has become of a message. A peer that never answers stalls us.
+  void question_posted() noexcept {
+    operation_posted();
+    ++questions_;
+  }
+  void question_ended() noexcept {
+    operation_ended();
+    ++questions_;
+  }
 
   /// An operation failed: decides whether the peer, the communicator or nobody is to blame.
   void operation_failed(const fabric::CompletionError& error, const MessageLabel& message) noexcept;
@@ -59,7 +68,7 @@ class Comm : public Addressable {
  protected:
   /// Takes over one reference to `peer`.
   Comm(Device& device, Peer* peer) : device_(device), endpoint_(device.rail().endpoint()), peer_(peer) {
-    moved(Clock::now());
+    last_check_ = quiet_since_ = Clock::now();
   }
   /// The lead rail's.
   fabric::Endpoint& endpoint() const noexcept { return endpoint_; }
@@ -86,6 +95,7 @@ class Comm : public Addressable {
 
   [[gnu::cold]] void check_peer() noexcept;
   void moved(Clock::time_point now) noexcept;
+  void worked() noexcept;
   void warn_stalled() noexcept;
 
   Device& device_;
@@ -99,10 +109,12 @@ class Comm : public Addressable {
   std::uint32_t idle_polls_ = 0;
   std::uint64_t posted_ = 0;
   std::uint64_t ended_ = 0;
+  std::uint64_t questions_ = 0;    ///< how often these two were counted for a question
   std::uint64_t seen_ = 0;         ///< posted_ + ended_ at the last check
-  Clock::time_point quiet_since_;  ///< when that last changed
+  std::uint64_t work_seen_ = 0;    ///< the same without questions
+  Clock::time_point quiet_since_;  ///< when seen_ last changed
   Clock::time_point last_check_;
-  Clock::duration waited_{};        ///< how much of the time since then somebody has been asking
+  Clock::duration waited_{};        ///< how much of the time since work_seen_ changed somebody has been asking
   Clock::time_point closed_since_;  ///< when the peer said that it closed
   std::optional<Notice> unsent_;    ///< an error the peer must hear of
   Error error_{};

@@ -117,7 +117,7 @@ bool SendComm::post_inquiry(SendRequest& request) noexcept {
   }
   if (posted.status == PostStatus::kPosted) {
     inquiry_.in_flight = true;
-    operation_posted();
+    question_posted();
     return true;
   }
   lane.give(*operation);
@@ -126,7 +126,7 @@ bool SendComm::post_inquiry(SendRequest& request) noexcept {
 }
 
 void SendComm::inquiry_done() noexcept {
-  operation_ended();
+  question_ended();
   inquiry_.in_flight = false;
   if (inquiry_.step == Inquiry::Step::kReading) {
     inquiry_.step = Inquiry::Step::kRead;
@@ -137,7 +137,7 @@ void SendComm::inquiry_done() noexcept {
 }
 
 void SendComm::inquiry_failed(std::uint8_t path, const fabric::CompletionError& error) noexcept {
-  operation_ended();
+  question_ended();
   inquiry_.in_flight = false;
   if (left()) return;
   const Blame blame = judge(error, adapter().is_efa()).blame;

@@ -124,6 +124,8 @@ Immediate SendComm::immediate(const SendRequest& request, std::uint8_t code) con
 }
 
 std::string SendComm::waits_for() const {
+  if (inquiry_.request != nullptr)
+    return "sends, of which one failed and waits for the peer to say whether it arrived all the same,";
   if (in_flight() > 0) return std::to_string(in_flight()) + " writes";
   return "sends, of which the next waits for receive " + std::to_string(next_) + " of the peer,";
 }
