@@ -184,7 +184,10 @@ ncclResult_t dereg_mr(void* comm, void* mhandle) noexcept {
   return guard("deregMr", [&]() -> Status {
     Device* const device = device_of(comm);
     if (device == nullptr) return wrong_object("sending or receiving one");
-    return device->deregister_memory(static_cast<MemoryHandle*>(mhandle));
+    auto* const memory = static_cast<MemoryHandle*>(mhandle);
+    // Where writes are one-sided the NIC refuses what comes later.
+    if (!is_rdma(*device)) TRY_VOID(sendrecv::withdraw(*device, memory));
+    return device->deregister_memory(memory);
   });
 }
 

@@ -37,6 +37,12 @@ void Comm::fail(Error error) noexcept {
   WEFT_WARN("%s", error_.what.c_str());
 }
 
+void Comm::give_up(Error error) noexcept {
+  if (failed_) return;
+  failed_ = true;
+  error_ = std::move(error);
+}
+
 void Comm::on_peer_failed(const Error& error) {
   if (failed_) return;
   // Said once for the peer, not once for each of its communicators.

@@ -64,6 +64,8 @@ class Comm : public Addressable {
 
   /// Fails the communicator for good, with one line. Later errors do not replace the first.
   void fail(Error error) noexcept;
+  /// The same for the owner's own doing, without a line.
+  void give_up(Error error) noexcept;
 
  protected:
   /// Takes over one reference to `peer`.

@@ -110,6 +110,12 @@ class Device {
   /// Destroys what has become idle. Called from set-up and close paths.
   void sweep() noexcept;
   std::size_t closing_count() const noexcept { return closing_.size(); }
+  /// Calls `visit` for everything that may have operations in flight; it must not add or remove any.
+  template <class Visit>
+  void for_each(Visit visit) const {
+    registry_.for_each(visit);
+    for (const auto& object : closing_) visit(*object);
+  }
 
  private:
   Device(const DeviceOptions& options, std::vector<std::unique_ptr<Rail>> rails);

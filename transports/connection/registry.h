@@ -11,6 +11,7 @@
 namespace weft {
 
 class Peer;
+struct MemoryHandle;
 
 /// A listener, a connection attempt or a communicator. Called with the device's lock held, never on the data path. A
 /// message that an object does not expect is refused by returning false; the caller counts and logs it.
@@ -30,6 +31,10 @@ class Addressable {
   virtual void on_peer_failed(const Error& error) = 0;
   /// True when the provider holds no operation of this object any more, so that it may be destroyed.
   virtual bool is_idle() const noexcept { return true; }
+  /// The memory behind a handle is about to be deregistered: ends what can be ended. Handles are only compared.
+  virtual void withdraw(const MemoryHandle*) noexcept {}
+  /// What it could not end is still under way, and it is worth waiting for.
+  virtual bool uses(const MemoryHandle*) const noexcept { return false; }
 
  private:
   friend class Registry;

@@ -38,6 +38,7 @@ class RequestRing {
   void commit() noexcept { next_ = next_->following; }
 
   std::array<T, kSlots>& slots() noexcept { return slots_; }
+  const std::array<T, kSlots>& slots() const noexcept { return slots_; }
 
  private:
   std::array<T, kSlots> slots_;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <rdma/fabric.h>
+#include <rdma/fi_errno.h>
 
 #include <utility>
 
@@ -23,7 +24,10 @@ class [[nodiscard]] Fid {
   }
   ~Fid() {
     if (raw_ == nullptr) return;
-    if (const int rc = fi_close(&raw_->fid); rc != 0) WEFT_WARN("fi_close failed: error %d; the object is leaked", -rc);
+    if (const int rc = fi_close(&raw_->fid); rc != 0) {
+      WEFT_WARN("fi_close failed: error %d; the object is leaked%s", -rc,
+                rc == -FI_EBUSY ? ". Messages that never ended keep it, as after an abort; that does no harm" : "");
+    }
   }
 
   T* get() const noexcept { return raw_; }

@@ -1,7 +1,11 @@
 #include "transports/sendrecv/recv_comm.h"
 
+#include <algorithm>
+#include <span>
+
 #include "transports/connection/gpu_flush.h"
 #include "transports/sendrecv/progress.h"
+#include "weft/log.h"
 
 namespace weft::sendrecv {
 namespace {
@@ -35,6 +39,7 @@ PostStatus RecvComm::receive(int count, void* const* data, const std::size_t* si
   auto& sub = request->subs[0];
   sub.size = sizes[0];
   sub.tag = *data_tag;
+  sub.memory = memory != nullptr ? handle_of(memory[0]) : nullptr;
   const auto posted = endpoint().tagged_receive(data[0], sizes[0], descriptor_of(memory, 0), sub.tag, sub.operation);
   if (posted.status != PostStatus::kPosted) [[unlikely]] {
     return posted.status == PostStatus::kAgain ? not_now() : refused(posted.error);
@@ -58,6 +63,7 @@ PostStatus RecvComm::receive_group(RecvRequest& request, int count, void* const*
     sub.data = data[i];
     sub.size = sizes[i];
     sub.descriptor = descriptor_of(memory, i);
+    sub.memory = memory != nullptr ? handle_of(memory[i]) : nullptr;
     sub.tag = *data_tag;
     *data_tag += kNextInSequence;
   }
@@ -71,7 +77,7 @@ PostStatus RecvComm::receive_group(RecvRequest& request, int count, void* const*
 }
 
 void RecvComm::post_rest(RecvRequest& request) noexcept {
-  while (request.posted < request.count) {
+  while (request.posted < request.count && !failed()) {
     auto& sub = request.subs[request.posted];
     const auto posted = endpoint().tagged_receive(sub.data, sub.size, sub.descriptor, sub.tag, sub.operation);
     if (posted.status == PostStatus::kFailed) refused(posted.error);
@@ -125,16 +131,41 @@ void RecvComm::report() noexcept {
 
 void RecvComm::complete_error(RecvRequest& request, const fabric::CompletionError& error) noexcept {
   auto& sub = request.subs[error.operation->index];
+  sub.memory = nullptr;
   request.comm->operation_ended();
   request.comm->operation_failed(error, {nccl_tag_of(sub.tag), sequence_of(sub.tag), sub.size});
 }
 
-void RecvComm::cancel_all() noexcept {
+std::size_t RecvComm::cancel(const MemoryHandle* memory) noexcept {
+  std::size_t count = 0;
   for (RecvRequest& request : requests_.slots()) {
     if (request.state != RequestState::kPending && request.state != RequestState::kDetached) continue;
-    // One that has ended already is not found by the provider, which does no harm.
-    for (std::size_t i = 0; i < request.posted; ++i) endpoint().cancel(request.subs[i].operation);
+    for (std::size_t i = 0; i < request.count; ++i) {
+      auto& sub = request.subs[i];
+      if (memory != nullptr && sub.memory != memory) continue;
+      ++count;
+      // One that has ended already is not found by the provider, which does no harm.
+      if (i < request.posted) endpoint().cancel(sub.operation);
+    }
   }
+  return count;
+}
+
+void RecvComm::withdraw(const MemoryHandle* memory) noexcept {
+  const std::size_t count = cancel(memory);
+  if (count == 0 || failed()) return;
+  give_up({Code::kUsage, 0,
+           std::to_string(count) + " receives from peer " + peer().name() + " on " + device().name() +
+               " were given up: their memory was deregistered, as it is when a communicator is aborted"});
+  WEFT_INFO("%s", error().what.c_str());
+}
+
+bool RecvComm::uses(const MemoryHandle* memory) const noexcept {
+  return in_flight() > 0 && std::ranges::any_of(requests_.slots(), [memory](const RecvRequest& request) {
+           if (request.state != RequestState::kPending && request.state != RequestState::kDetached) return false;
+           const auto posted = std::span(request.subs).first(request.posted);
+           return std::ranges::any_of(posted, [memory](const auto& sub) { return sub.memory == memory; });
+         });
 }
 
 }  // namespace weft::sendrecv

@@ -33,6 +33,10 @@ class RecvComm final : public Comm {
 
   /// True where a receive that nobody needs to hear of may be given back early: the provider moves data unasked.
   bool can_detach() const noexcept { return can_detach_; }
+  /// Cancels the receives into it, which is the end of the communicator. One in the middle of its message goes on.
+  void withdraw(const MemoryHandle* memory) noexcept override;
+  bool uses(const MemoryHandle* memory) const noexcept override;
+
   /// Posts what a full provider refused earlier, and reports to the sender when it is time.
   void catch_up(RecvRequest& request) noexcept {
     if (request.posted < request.count) [[unlikely]]
@@ -48,6 +52,7 @@ class RecvComm final : public Comm {
   static void complete(RecvRequest& request, std::uint8_t index, std::size_t received) noexcept {
     auto& sub = request.subs[index];
     sub.received = received;
+    sub.memory = nullptr;
     request.comm->operation_ended();
     if (--request.remaining > 0) return;
     request.state = request.state == RequestState::kDetached ? RequestState::kFree : RequestState::kDone;
@@ -63,7 +68,8 @@ class RecvComm final : public Comm {
   PostStatus not_now() noexcept;
   PostStatus too_many_tags(int tag) noexcept;
   void report() noexcept;
-  void cancel_all() noexcept;
+  /// Cancels what is in flight into `memory`; null: everything. How much that is; it has not ended yet.
+  std::size_t cancel(const MemoryHandle* memory) noexcept;
 
   std::uint32_t reported_ = 0;  ///< messages reported to the sender as received, modulo 2^32
   bool can_detach_;

@@ -11,6 +11,7 @@
 
 namespace weft {
 class Comm;
+struct MemoryHandle;
 }  // namespace weft
 
 namespace weft::sendrecv {
@@ -28,8 +29,9 @@ struct SendRequest : Request {
 
   fabric::Operation operation;
   std::size_t size = 0;
-  std::uint64_t tag = 0;             ///< as on the wire, for messages about it
-  SendRequest* following = nullptr;  ///< the next in the ring
+  std::uint64_t tag = 0;                 ///< as on the wire, for messages about it
+  const MemoryHandle* memory = nullptr;  ///< of its buffer, while the provider has it; only compared
+  SendRequest* following = nullptr;      ///< the next in the ring
 };
 
 struct RecvRequest : Request {
@@ -40,7 +42,8 @@ struct RecvRequest : Request {
     void* descriptor = nullptr;
     std::size_t size = 0;
     std::size_t received = 0;
-    std::uint64_t tag = 0;  ///< as on the wire
+    std::uint64_t tag = 0;                 ///< as on the wire
+    const MemoryHandle* memory = nullptr;  ///< of its buffer, until its message is there; only compared
   };
 
   RecvRequest() noexcept : Request(RequestKind::kReceive) {

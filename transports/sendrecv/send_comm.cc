@@ -1,8 +1,16 @@
 #include "transports/sendrecv/send_comm.h"
 
+#include <algorithm>
+
 #include "transports/sendrecv/progress.h"
 
 namespace weft::sendrecv {
+namespace {
+
+/// How long a peer may take for a send whose memory is to be deregistered: enough for one that it is taking.
+constexpr std::chrono::milliseconds kSendGrace{200};
+
+}  // namespace
 
 PostStatus SendComm::send(const void* data, std::size_t size, int tag, const MemoryHandle* memory,
                           Request*& out) noexcept {
@@ -20,6 +28,7 @@ PostStatus SendComm::send(const void* data, std::size_t size, int tag, const Mem
   // later call, which may never come once NCCL has seen the request done.
   request->size = size;
   request->tag = *data_tag;
+  request->memory = memory;
   const auto posted = endpoint().tagged_send(data, size, memory != nullptr ? memory->descriptor : nullptr,
                                              peer().address(), request->tag, request->operation);
   if (posted.status != PostStatus::kPosted) [[unlikely]] {
@@ -31,6 +40,20 @@ PostStatus SendComm::send(const void* data, std::size_t size, int tag, const Mem
   operation_posted();
   out = request;
   return PostStatus::kPosted;
+}
+
+void SendComm::withdraw(const MemoryHandle* memory) noexcept {
+  if (!grace_ends_ && has_in_flight(memory)) grace_ends_ = Clock::now() + kSendGrace;
+}
+
+bool SendComm::uses(const MemoryHandle* memory) const noexcept {
+  return !peer_closed() && grace_ends_ && Clock::now() < *grace_ends_ && has_in_flight(memory);
+}
+
+bool SendComm::has_in_flight(const MemoryHandle* memory) const noexcept {
+  return in_flight() > 0 && std::ranges::any_of(requests_.slots(), [memory](const SendRequest& request) {
+           return request.state == RequestState::kPending && request.memory == memory;
+         });
 }
 
 SendComm::SendComm(Device& device, Peer* peer, Key receiver) : Comm(device, peer), requests_(*this) {
@@ -66,6 +89,7 @@ bool SendComm::on_notice(const Notice& notice) {
 }
 
 void SendComm::complete_error(SendRequest& request, const fabric::CompletionError& error) noexcept {
+  request.memory = nullptr;
   request.comm->operation_ended();
   request.comm->operation_failed(error, {nccl_tag_of(request.tag), sequence_of(request.tag), request.size});
 }

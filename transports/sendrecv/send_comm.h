@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "transports/connection/comm.h"
 #include "transports/connection/mr_cache.h"
@@ -24,10 +25,14 @@ class SendComm final : public Comm {
   PostStatus send(const void* data, std::size_t size, int tag, const MemoryHandle* memory, Request*& out) noexcept;
 
   bool on_notice(const Notice& notice) override;
+  /// No provider cancels a send. The peer may be taking it, or never will: it gets kSendGrace once.
+  void withdraw(const MemoryHandle* memory) noexcept override;
+  bool uses(const MemoryHandle* memory) const noexcept override;
 
   // For progress.
   static void complete(SendRequest& request) noexcept {
     request.state = RequestState::kDone;
+    request.memory = nullptr;
     request.comm->operation_ended();
   }
   static void complete_error(SendRequest& request, const fabric::CompletionError& error) noexcept;
@@ -36,11 +41,13 @@ class SendComm final : public Comm {
   friend void close(std::unique_ptr<SendComm> comm) noexcept;
   /// Messages sent that are not known to have been received.
   std::uint32_t unreported() const noexcept { return static_cast<std::uint32_t>(posted()) - consumed_; }
+  bool has_in_flight(const MemoryHandle* memory) const noexcept;
   PostStatus not_now() noexcept;
   PostStatus refused(int error) noexcept;
   PostStatus too_many_tags(int tag) noexcept;
 
-  std::uint32_t consumed_ = 0;  ///< messages reported as received, modulo 2^32
+  std::optional<Clock::time_point> grace_ends_;  ///< since withdraw() has found a send in flight
+  std::uint32_t consumed_ = 0;                   ///< messages reported as received, modulo 2^32
   TagSequences sequences_;
   RequestRing<SendRequest, kSendRequests> requests_;
 };

@@ -1,6 +1,7 @@
 #include "transports/sendrecv/transport.h"
 
 #include <algorithm>
+#include <thread>
 
 #include "transports/connection/connector.h"
 #include "transports/sendrecv/progress.h"
@@ -11,6 +12,10 @@ namespace {
 /// Reads of the completion queue that a closing communicator spends on its cancelled operations. A provider that
 /// cancels at all does so within the first.
 constexpr std::size_t kCloseReads = 8 + kRecvRequests * kMaxGroup / kCompletionBatch;
+
+/// How long receives may take whose memory is to be deregistered: those that cannot be cancelled are in the middle of
+/// their message, which the peer has begun to send.
+constexpr std::chrono::milliseconds kReceiveGrace{1000};
 
 /// The request is not done. A receive that may be given back before its data is there is: its slot stays taken.
 [[gnu::noinline]] TestStatus still_pending(Request& request, int* sizes) noexcept {
@@ -100,13 +105,37 @@ void close(std::unique_ptr<SendComm> comm) noexcept {
 void close(std::unique_ptr<RecvComm> comm) noexcept {
   Device& device = comm->device();
   const SpinGuard guard(device.lock());
-  progress(device);  // first: the peer may have said that it has closed too
+  comm->give_up({Code::kUsage, 0, "closed"});
+  comm->cancel(nullptr);  // first: the buffers may be gone already
+  progress(device);       // before the farewell: the peer may have said that it has closed too
   comm->leave();
-  comm->cancel_all();
   for (std::size_t i = 0; i < kCloseReads && !comm->is_idle(); ++i) progress(device);
   if (!comm->is_idle()) device.keep_until_idle(std::move(comm));
   comm.reset();
   device.sweep();
+}
+
+Status withdraw(Device& device, const MemoryHandle* memory) noexcept {
+  if (memory == nullptr) return {};
+  const auto users = [&] {
+    std::string names;
+    device.for_each([&](const Addressable& object) {
+      if (object.uses(memory)) names += (names.empty() ? "" : ", ") + static_cast<const Comm&>(object).peer().name();
+    });
+    return names;
+  };
+  for (auto deadline = Clock::now() + kReceiveGrace; true; std::this_thread::yield()) {
+    const SpinGuard guard(device.lock());
+    device.for_each([memory](Addressable& object) { object.withdraw(memory); });
+    if (users().empty()) return {};
+    progress(device);
+    const std::string left = users();
+    if (left.empty()) return {};
+    if (Clock::now() < deadline) continue;
+    return fail(Code::kRemote, "memory cannot be deregistered: messages into it on " + device.name() + " from peer " +
+                                   left + " have begun and not ended in " + std::to_string(kReceiveGrace.count()) +
+                                   " ms. It must not be freed: the peer's process is stuck, and may still go on");
+  }
 }
 
 TestStatus test(Request& request, int* sizes) noexcept {

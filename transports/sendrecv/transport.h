@@ -37,6 +37,12 @@ Result<std::unique_ptr<RecvComm>> accept(Listener& listener);
 void close(std::unique_ptr<SendComm> comm) noexcept;
 void close(std::unique_ptr<RecvComm> comm) noexcept;
 
+/// To be called before `memory` is deregistered (a handle, which is not looked into): a provider that moves data by
+/// itself, as all do in part, must not touch it afterwards, as a NIC would not. Receives into it are cancelled, which
+/// is the end of their communicators; what has begun gets a moment to end. Fails where a receive has not ended: the
+/// memory must then stay.
+Status withdraw(Device& device, const MemoryHandle* memory) noexcept;
+
 /// Makes progress on the request's device and says whether the request is done. `sizes` (may be null) receives the
 /// bytes of each sub-request. A request that is done is given back and must not be asked about again.
 TestStatus test(Request& request, int* sizes) noexcept;
