@@ -92,8 +92,9 @@ class WirePattern {
     for (int i = 0; i < kStreamDepth; ++i) TRY_VOID(receive(bytes));
     TRY_VOID(session_.rendezvous.barrier());
     for (int i = 0; i < kStreamDepth; ++i) TRY_VOID(send(bytes));
-    TRY_VOID(wait_sends(0));
-    return wait_receives(kStreamDepth);
+    // Looks for both: the other rank's sends may not move before our receives are asked about, and the other way round.
+    TRY_VOID(wait_receives(kStreamDepth));
+    return wait_sends(0);
   }
 
  private:
@@ -109,19 +110,19 @@ class WirePattern {
   }
 
   Status receive(std::size_t bytes) {
-    return repeat([&] { return wire_->post_receive(bytes); }, [this] { return wire_->look(); });
+    return repeat([&] { return wire_->post_receive(bytes); });
   }
 
   Status send(std::size_t bytes) {
     ++sends_posted_;
-    return repeat([&] { return wire_->post_send(bytes); }, [this] { return wire_->look_for_sends(); });
+    return repeat([&] { return wire_->post_send(bytes); });
   }
 
-  /// Posts until it is posted, looking for what is in the way in between.
-  template <class Post, class Look>
-  Status repeat(Post post, Look look) {
+  /// Posts until it is posted, looking for what is under way in between.
+  template <class Post>
+  Status repeat(Post post) {
     PostStatus status;
-    while ((status = post()) == PostStatus::kAgain) TRY_VOID(turn(look()));
+    while ((status = post()) == PostStatus::kAgain) TRY_VOID(turn(wire_->look()));
     if (status == PostStatus::kFailed) return std::unexpected(wire_->error());
     return {};
   }
