@@ -102,6 +102,11 @@ void Comm::operation_failed(const fabric::CompletionError& error, const MessageL
     if (device_.control().send(*peer_, *unsent_) != PostStatus::kAgain) unsent_.reset();
     return;
   }
+  message_failed(error, message);
+}
+
+void Comm::message_failed(const fabric::CompletionError& error, const MessageLabel& message) noexcept {
+  const auto& [tag, sequence, size] = message;
   fail({Code::kSystem, error.error,
         "an operation on " + device_.name() + " with peer " + peer_->name() + " (tag " + std::to_string(tag) +
             ", sequence " + std::to_string(sequence) + ", " + std::to_string(size) +

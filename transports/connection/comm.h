@@ -61,6 +61,8 @@ class Comm : public Addressable {
 
   /// An operation failed: decides whether the peer, the communicator or nobody is to blame.
   void operation_failed(const fabric::CompletionError& error, const MessageLabel& message) noexcept;
+  /// The same where it is known that nobody else is.
+  void message_failed(const fabric::CompletionError& error, const MessageLabel& message) noexcept;
 
   /// Fails the communicator for good, with one line. Later errors do not replace the first.
   void fail(Error error) noexcept;

@@ -27,9 +27,10 @@ Result<Peer*> PeerTable::acquire(std::span<const std::byte> address) {
     retired_.push_back(std::exchange(slot, nullptr));
   }
   if (!slot) {
+    if (predecessor == nullptr) predecessor = owner_among_retired(address);
     // The provider may give one entry to both, so there is only one: it goes over to the successor.
     Result<fi_addr_t> inserted = FI_ADDR_UNSPEC;
-    if (predecessor != nullptr) {
+    if (predecessor != nullptr && predecessor->owns_address_) {
       predecessor->owns_address_ = false;
       inserted = predecessor->address_;
     } else {
@@ -48,9 +49,25 @@ Result<Peer*> PeerTable::acquire(std::span<const std::byte> address) {
   return slot.get();
 }
 
+Peer* PeerTable::owner_among_retired(std::span<const std::byte> address) noexcept {
+  const auto owner = std::ranges::find_if(
+      retired_, [address](const auto& entry) { return entry->owns_address_ && entry->has_address(address); });
+  return owner != retired_.end() ? owner->get() : nullptr;
+}
+
 void PeerTable::release(Peer* peer) noexcept {
   if (--peer->references_ > 0 || (peer->established_ && !peer->failed_)) return;
-  if (!closing_ && peer->owns_address_) addresses_.remove(peer->address_);
+  if (!closing_ && peer->owns_address_) {
+    // Connections from before it may still live, over this address too: it goes back to them.
+    const auto other = std::ranges::find_if(retired_, [peer](const auto& entry) {
+      return entry.get() != peer && entry->address_ == peer->address_ && entry->bytes_ == peer->bytes_;
+    });
+    if (other != retired_.end()) {
+      (*other)->owns_address_ = true;
+    } else {
+      addresses_.remove(peer->address_);
+    }
+  }
   std::erase_if(peers_, [peer](const auto& entry) { return entry.second.get() == peer; });
   std::erase_if(retired_, [peer](const auto& entry) { return entry.get() == peer; });
 }

@@ -82,6 +82,9 @@ class PeerTable {
   std::size_t size() const noexcept { return peers_.size(); }
 
  private:
+  /// The failed entry that an address has gone back to.
+  Peer* owner_among_retired(std::span<const std::byte> address) noexcept;
+
   fabric::AddressVector& addresses_;
   std::unordered_map<std::string, std::unique_ptr<Peer>> peers_;
   std::size_t address_size_ = 0;

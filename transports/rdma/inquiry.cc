@@ -21,12 +21,20 @@ void SendComm::failed(SendRequest& request, std::uint8_t path, const fabric::Com
   comm.operation_ended();
   if (comm.left()) return;
   const Blame blame = judge(error, comm.adapter().is_efa()).blame;
-  if (blame == Blame::kMessage || (blame == Blame::kPath && ++request.attempts == kMostAttempts)) {
-    comm.operation_failed(error, {0, request.sequence, request.size});
-    return;
+  if (blame == Blame::kMessage) return comm.operation_failed(error, {0, request.sequence, request.size});
+  if (blame == Blame::kPath) {
+    // Stripes that fail together are one try.
+    if (!request.in_doubt && comm.was_last_try(request, error)) return;
+    comm.paths().path_failed(path, error);
   }
-  if (blame == Blame::kPath) comm.paths().path_failed(path, error);
   comm.doubt(request);
+}
+
+/// One more try for the message has failed. True: it was the last, and so has the communicator.
+bool SendComm::was_last_try(SendRequest& request, const fabric::CompletionError& error) noexcept {
+  if (++request.attempts < kMostAttempts) return false;
+  message_failed(error, {0, request.sequence, request.size});
+  return true;
 }
 
 void SendComm::doubt(SendRequest& request) noexcept {
@@ -121,7 +129,7 @@ bool SendComm::post_inquiry(SendRequest& request) noexcept {
     return true;
   }
   lane.give(*operation);
-  if (posted.status == PostStatus::kFailed) paths().path_failed(index, {.error = posted.error});
+  if (posted.status == PostStatus::kFailed) inquiry_ended_badly(index, {.error = posted.error});
   return false;
 }
 
@@ -141,12 +149,18 @@ void SendComm::inquiry_failed(std::uint8_t path, const fabric::CompletionError& 
   inquiry_.in_flight = false;
   if (left()) return;
   const Blame blame = judge(error, adapter().is_efa()).blame;
-  SendRequest& request = *inquiry_.request;
-  if (blame == Blame::kMessage || (blame == Blame::kPath && ++request.attempts == kMostAttempts)) {
-    operation_failed(error, {0, request.sequence, sizeof(std::uint32_t)});
-    return;
-  }
-  if (blame == Blame::kPath) paths().path_failed(path, error);
+  if (blame == Blame::kMessage) return operation_failed(error, {0, inquiry_.request->sequence, sizeof(std::uint32_t)});
+  if (blame == Blame::kPath) return inquiry_ended_badly(path, error);
+  ask_later();
+}
+
+void SendComm::inquiry_ended_badly(std::uint8_t path, const fabric::CompletionError& error) noexcept {
+  if (was_last_try(*inquiry_.request, error)) return;
+  paths().path_failed(path, error);
+  ask_later();
+}
+
+void SendComm::ask_later() noexcept {
   inquiry_.step = Inquiry::Step::kDraining;
   inquiry_.until = Clock::now() + kDrain;
 }

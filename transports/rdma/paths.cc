@@ -14,11 +14,16 @@ namespace {
 /// Soon, because an operation may fail for a reason that does not last; a NIC that is down costs a write now and then.
 constexpr std::chrono::milliseconds kFirstProbe{20};
 constexpr std::chrono::seconds kLongestBackoff{30};
+/// A path that fails again so soon after it came back is left out for twice as long as before: probes work on it, and
+/// what it is for does not.
+constexpr std::chrono::seconds kProbation{10};
 /// How long the last of several paths may fail before the peer is lost, and how many probes of it in that time. Errors
 /// that do not last can take out one path after the other sooner than probes bring them back; a peer that is gone fails
 /// every probe.
 constexpr std::chrono::milliseconds kLastChance{1000};
 constexpr int kLastProbes = 3;
+/// How long nobody may have waited for the peer. Much longer than it takes to be asked so often that probes are sent.
+constexpr std::chrono::seconds kStale{5};
 
 std::string cause_of(const fabric::CompletionError& error, const Rail& rail, bool is_efa) {
   const Judgement judgement = judge(error, is_efa);
@@ -75,21 +80,28 @@ void Paths::path_failed(std::size_t path, const fabric::CompletionError& error) 
   // An operation that the provider does not even take has failed on this side, and would fail so again.
   const bool was_on_its_way = error.operation != nullptr;
   if (up_ == 1U << path && was_on_its_way && may_have_another_chance()) {
-    if (!last_chance_) {
-      begin_last_chance();
+    const auto now = Clock::now();
+    const bool is_first = !last_chance_;
+    if (is_first || is_stale(now)) begin_last_chance();
+    if (is_first) {
       WEFT_INFO(
           "the last rail %s to peer %s failed: %s. It and the others are tried for %lld ms before the peer is lost",
           rail.name().c_str(), peer_->name().c_str(), cause_of(error, rail, adapter_.is_efa()).c_str(),
           static_cast<long long>(kLastChance.count()));
     }
     // Only probes end it: operations of one moment tell one thing.
-    if (failed_probes_ < kLastProbes || Clock::now() - *last_chance_ < kLastChance) return;
+    const bool is_probe = error.operation->kind == fabric::OperationKind::kProbe;
+    if (!is_probe || failed_probes_ < kLastProbes || now - *last_chance_ < kLastChance) return;
   }
   const std::string cause = cause_of(error, rail, adapter_.is_efa());
   take_out(path);
   if (up_ != 0) {
-    WEFT_WARN("rail %s to peer %s failed: %s. Going on over %d of %d rails; it is tried again from time to time",
-              rail.name().c_str(), peer_->name().c_str(), cause.c_str(), std::popcount(up_), count_);
+    const Health& health = health_[path];
+    if (!health.told) return;
+    const std::string often =
+        health.failures > 1 ? ", " + std::to_string(health.failures) + " times in short order" : std::string();
+    WEFT_WARN("rail %s to peer %s failed: %s%s. Going on over %d of %d rails; it is tried again from time to time",
+              rail.name().c_str(), peer_->name().c_str(), cause.c_str(), often.c_str(), std::popcount(up_), count_);
     return;
   }
   lost({Code::kRemote, error.error,
@@ -103,17 +115,26 @@ void Paths::path_failed(std::size_t path, const fabric::CompletionError& error) 
 bool Paths::may_have_another_chance() const noexcept { return count_ > 1 && adapter_.is_efa(); }
 
 void Paths::begin_last_chance() noexcept {
-  last_chance_ = Clock::now();
+  last_chance_ = last_tended_ = Clock::now();
   failed_probes_ = 0;
   for (Health& health : health_) health.next_probe = *last_chance_;
   settle();
 }
 
+bool Paths::is_stale(Clock::time_point now) const noexcept { return now - last_tended_ > kStale; }
+
 void Paths::take_out(std::size_t path) noexcept {
+  const auto now = Clock::now();
+  Health& health = health_[path];
   last_chance_.reset();
   up_ &= static_cast<std::uint8_t>(~(1U << path));
-  health_[path].backoff = kFirstProbe;
-  health_[path].next_probe = Clock::now() + kFirstProbe;
+  if (health.backoff == Clock::duration::zero() || now - health.returned > kProbation) {
+    health.backoff = kFirstProbe;
+    health.failures = 0;
+  }
+  // Ever more rarely: one that comes and goes would fill the log.
+  health.told = std::has_single_bit(++health.failures);
+  health.next_probe = now + health.backoff;
   settle();
 }
 
@@ -135,7 +156,8 @@ void Paths::lead_failed(const Error& error) noexcept {
   if (up_ == 0 || !adapter_.is_efa() || (down == 0 && !may_have_another_chance())) {
     lost(error);
   } else if (down == 0) {
-    if (!last_chance_) begin_last_chance();  // probes tell whether it is more than this message
+    if (!last_chance_ || is_stale(Clock::now()))
+      begin_last_chance();  // probes tell whether it is more than this message
   } else if (is_up(0)) {
     take_out(0);
   }
@@ -167,10 +189,12 @@ void Paths::probe_done(std::uint8_t path) noexcept {
   settle();
   if (is_up(path) || up_ == 0) return;  // once lost, a peer stays lost: its communicators have failed
   up_ |= static_cast<std::uint8_t>(1U << path);
+  health_[path].returned = Clock::now();
   settle();
-  WEFT_WARN("rail %s to peer %s works again: %d of %d rails",
-            adapter_.lanes()[paths_[path].local].rail().name().c_str(), peer_->name().c_str(), std::popcount(up_),
-            count_);
+  if (health_[path].told)
+    WEFT_WARN("rail %s to peer %s works again: %d of %d rails",
+              adapter_.lanes()[paths_[path].local].rail().name().c_str(), peer_->name().c_str(), std::popcount(up_),
+              count_);
 }
 
 void Paths::probe_failed(std::uint8_t path, const fabric::CompletionError& error) noexcept {
@@ -182,6 +206,7 @@ void Paths::probe_failed(std::uint8_t path, const fabric::CompletionError& error
 }
 
 void Paths::tend(Clock::time_point now) noexcept {
+  last_tended_ = now;
   for (std::uint8_t path = 0; path < count_ && up_ != 0; ++path) {
     Health& health = health_[path];
     const bool is_suspect = !is_up(path) || last_chance_;

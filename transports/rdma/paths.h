@@ -86,6 +86,8 @@ class Paths {
   /// (PROTOCOL.md, "The good case"). Where addresses are sockets an error is the process's.
   bool may_have_another_chance() const noexcept;
   void begin_last_chance() noexcept;
+  /// What has been found out in the last chance is old: it says nothing about now.
+  bool is_stale(Clock::time_point now) const noexcept;
   void lost(Error error) noexcept;
   void take_out(std::size_t path) noexcept;
   /// To be called after every change of up_ and last_chance_.
@@ -93,6 +95,9 @@ class Paths {
 
   struct Health {
     bool probing = false;
+    Clock::time_point returned;  ///< when it last came back
+    std::uint32_t failures = 0;  ///< in a row, each soon after it came back
+    bool told = false;           ///< the last of them has been logged
     Clock::time_point next_probe;
     Clock::duration backoff{};
   };
@@ -105,6 +110,7 @@ class Paths {
   bool confirmed_ = false;
   int failed_probes_ = 0;                         ///< since then, of that path
   std::optional<Clock::time_point> last_chance_;  ///< since when the last path has failed and not worked
+  Clock::time_point last_tended_;                 ///< since then nobody has waited
   bool lead_silent_ = false;                      ///< the control channel does not reach the peer
   std::uint8_t last_look_path_ = kMaxRails - 1;
   std::array<Path, kMaxRails> paths_;

@@ -110,7 +110,7 @@ void RecvComm::write(RecvRequest& request) noexcept {
       {mailbox_ + slot_of(request.sequence) * sizeof entries, mailbox_keys_[path.remote]}, *operation);
   if (posted.status != PostStatus::kPosted) [[unlikely]] {
     lane.give(*operation);
-    if (posted.status == PostStatus::kFailed) paths().path_failed(index, {.error = posted.error});
+    if (posted.status == PostStatus::kFailed) write_failed(request, index, {.error = posted.error});
     return;
   }
   request.open.unwritten = false;
@@ -199,11 +199,18 @@ void RecvComm::failed(RecvRequest& request, std::uint8_t path, const fabric::Com
   --request.open.in_flight;
   if (comm.left()) return;
   const Blame blame = judge(error, comm.adapter().is_efa()).blame;
-  if (blame == Blame::kMessage || (blame == Blame::kPath && ++request.attempts == kMostAttempts)) {
-    comm.operation_failed(error, {0, request.sequence, sizeof(ClearToSend)});
-    return;
-  }
-  if (blame == Blame::kPath) comm.paths().path_failed(path, error);
+  if (blame == Blame::kMessage) return comm.operation_failed(error, {0, request.sequence, sizeof(ClearToSend)});
+  if (blame == Blame::kPath) return comm.write_failed(request, path, error);
+  write_later(request);
+}
+
+void RecvComm::write_failed(RecvRequest& request, std::uint8_t path, const fabric::CompletionError& error) noexcept {
+  if (++request.attempts == kMostAttempts) return message_failed(error, {0, request.sequence, sizeof(ClearToSend)});
+  paths().path_failed(path, error);
+  write_later(request);
+}
+
+void RecvComm::write_later(RecvRequest& request) noexcept {
   // It may have arrived all the same, or may still: neither the slot nor the buffers can be used again before that is
   // over. Then all entries of the receive are written again, which does no harm.
   request.open.unwritten = true;

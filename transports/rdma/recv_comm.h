@@ -57,6 +57,8 @@ class RecvComm final : public Connection {
   // For the adapter.
   static void complete(RecvRequest& request) noexcept;
   static void failed(RecvRequest& request, std::uint8_t path, const fabric::CompletionError& error) noexcept;
+  void write_failed(RecvRequest& request, std::uint8_t path, const fabric::CompletionError& error) noexcept;
+  static void write_later(RecvRequest& request) noexcept;
 
   using Connection::failed;
 

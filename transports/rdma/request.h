@@ -14,8 +14,9 @@
 
 namespace weft::rdma {
 
-/// An operation that fails so often, while probes of the same paths do not, fails for its own sake: a limit of sizes,
-/// GPU memory that a NIC cannot reach. With kDrain between two of them these take more than three seconds.
+/// A message (or a permission) of which so many tries fail, while probes of the same paths do not, fails for its own
+/// sake: a limit of sizes, GPU memory that a NIC cannot reach. With kDrain between two tries they take more than three
+/// seconds. What fails together, or is refused at once, is one try.
 inline constexpr std::uint8_t kMostAttempts = 64;
 
 struct Request {
@@ -35,7 +36,7 @@ struct SendRequest : Request {
   std::uint8_t sub = 0;  ///< which buffer of the receive
   std::uint8_t in_flight = 0;
   std::uint8_t generation = 0;  ///< how often it has been sent anew
-  std::uint8_t attempts = 0;    ///< how often an operation for it has failed for a path's sake
+  std::uint8_t attempts = 0;    ///< tries that have failed for a path's sake
   bool in_doubt = false;
   bool early = false;    ///< sent before its permission, and not settled
   bool dropped = false;  ///< such a one, which the receiver has no use for
@@ -80,7 +81,7 @@ struct RecvRequest : Request {
 
     bool any() const noexcept { return std::bit_cast<std::uint32_t>(*this) != 0; }
   } open;
-  std::uint8_t attempts = 0;  ///< how often a write of its entries has failed for a path's sake
+  std::uint8_t attempts = 0;  ///< writes of its entries that have failed for a path's sake
   std::uint32_t sequence = 0;
   std::uint32_t deregistrations = 0;  ///< Device::deregistrations() when it was posted
   Clock::time_point drained;

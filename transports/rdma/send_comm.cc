@@ -72,13 +72,18 @@ PostStatus SendComm::send(const void* data, std::size_t size, int tag, const Mem
     if (posted.status != PostStatus::kPosted) [[unlikely]] {
       lane.give(*operation);
       if (posted.status == PostStatus::kAgain) return;
-      paths().path_failed(stripe.path, {.error = posted.error});
-      return doubt(request);
+      return refused(request, stripe.path, posted.error);
     }
     ++request.posted;
     ++request.in_flight;
     operation_posted();
   }
+}
+
+void SendComm::refused(SendRequest& request, std::uint8_t path, int error) noexcept {
+  if (!request.in_doubt && was_last_try(request, {.error = error})) return;
+  paths().path_failed(path, {.error = error});
+  doubt(request);
 }
 
 fabric::PostResult SendComm::write_size(const SendRequest& request, const Path& path, std::uint32_t what,

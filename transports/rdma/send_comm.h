@@ -60,6 +60,7 @@ class SendComm final : public Connection {
   void plan(SendRequest& request) noexcept;
   void post(SendRequest& request) noexcept;
   void post_rest(SendRequest& request) noexcept;
+  [[gnu::cold, gnu::noinline]] void refused(SendRequest& request, std::uint8_t path, int error) noexcept;
   fabric::PostResult write_size(const SendRequest& request, const Path& path, std::uint32_t what,
                                 fabric::Operation& operation) noexcept;
   PostStatus not_now() noexcept;
@@ -69,6 +70,9 @@ class SendComm final : public Connection {
   void inquire(SendRequest& request) noexcept;
   void look_at_entry(SendRequest& request, Clock::time_point now) noexcept;
   bool post_inquiry(SendRequest& request) noexcept;
+  void inquiry_ended_badly(std::uint8_t path, const fabric::CompletionError& error) noexcept;
+  void ask_later() noexcept;
+  bool was_last_try(SendRequest& request, const fabric::CompletionError& error) noexcept;
   void send_anew(SendRequest& request, std::uint8_t generation) noexcept;
   void finish(SendRequest& request) noexcept;
 
