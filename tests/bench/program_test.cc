@@ -70,6 +70,14 @@ TEST(ProgramTest, MoeWhereSomeRanksGetNothing) {
       2);
 }
 
+// The test plugin moves what has arrived only when its receive is asked about, and sockets hold less than this.
+TEST(ProgramTest, PointToPointSwapsMoreThanSocketsHold) {
+  const Outcome outcome =
+      run_bench({"p2p", "-b", "4M", "-e", "4M", "-n", "4", "--rounds", "1", "--connects", "0", "--timeout", "20"});
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_TRUE(outcome.says("# Out of bounds values : 0 OK")) << outcome.out;
+}
+
 TEST(ProgramTest, PointToPoint) {
   const Outcome outcome = run_bench({"p2p", "-e", "4K", "-f", "8", "-n", "20", "--rounds", "3", "--connects", "3"});
   expect_all_well(outcome, 4);
