@@ -151,8 +151,7 @@ void add_p2p(CLI::App& command, Options& options) {
   command
       .add_option("--raw-rails", options.raw_rails,
                   "As --raw-write, and bare writes over this many NICs too, spread as Weft spreads them")
-      ->check(CLI::Range(1, RawWire::kMostRails))
-      ->capture_default_str()
+      ->check(CLI::Range(2, RawWire::kMostRails))
       ->group("Comparison");
   command
       .add_option("--raw-provider", options.raw_provider,

@@ -69,9 +69,13 @@ std::string p2p_summary(const P2pResults& results) {
   const P2pRow& smallest = results.rows.front();
   const P2pRow& largest = results.rows.back();
   std::string summary;
-  summary +=
-      figure(results, size_text(smallest.bytes) + " B latency", "us", 1e6, each(smallest, &P2pMeasured::latency));
-  summary += figure(results, size_text(largest.bytes) + " bandwidth, 8 in flight", "GB/s", 1e-9,
+  // "8 B", "64K".
+  const auto named = [](std::size_t bytes) {
+    const std::string size = size_text(bytes);
+    return size + (size.back() >= '0' && size.back() <= '9' ? " B" : "");
+  };
+  summary += figure(results, named(smallest.bytes) + " latency", "us", 1e6, each(smallest, &P2pMeasured::latency));
+  summary += figure(results, named(largest.bytes) + " bandwidth, 8 in flight", "GB/s", 1e-9,
                     each(largest, &P2pMeasured::bandwidth));
   std::vector<const std::vector<double>*> rates;
   for (const P2pSubject& subject : results.subjects) rates.push_back(&subject.rate);

@@ -232,8 +232,8 @@ void PointToPoint::print_header() const {
   std::printf("# latency: half a round trip; bandwidth: rank 0 to rank 1, %d messages in flight\n", kStreamDepth);
   if (options.sub_receives > 1)
     std::printf("# each message is %d sends of the size given, met by one grouped receive\n", options.sub_receives);
-  std::printf("# up to %d round trips a round, median of %d rounds, %d checked\n#\n%s", options.iterations,
-              options.rounds, options.checks, p2p_header(results_.subjects).c_str());
+  std::printf("# up to %d round trips a round, median of %d rounds, %d checked; ratios: median of the rounds'\n#\n%s",
+              options.iterations, options.rounds, options.checks, p2p_header(results_.subjects).c_str());
   std::fflush(stdout);
 }
 

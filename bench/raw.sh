@@ -9,6 +9,8 @@ rails=${1:-4}
 runs=${2:-5}
 [[ $rails =~ ^[1-8]$ && $runs =~ ^[1-9][0-9]*$ ]] || { echo "usage: bench/raw.sh [RAILS, 1 to 8 [RUNS]]" >&2; exit 2; }
 export WEFT_PROTOCOL=rdma
+raw=(--raw-write)
+((rails == 1)) || raw+=(--raw-rails "$rails")
 log=$(mktemp)
 figures=$(mktemp)
 trap 'rm -f "$log" "$figures"' EXIT
@@ -16,7 +18,7 @@ trap 'rm -f "$log" "$figures"' EXIT
 # run BYTES: adds "what raw ratio" lines to the figures; raw: 1 or the number of rails.
 run() {
   "$here/tests/emulation/weft-lab" --build "$build" --nics "$rails" --rails "$rails" --node-variable WEFT_BENCH_RANK \
-    -- "$build/bin/weft-bench" p2p --raw-write --raw-rails "$rails" -b "$1" -e "$1" --rounds 15 --connects 0 \
+    -- "$build/bin/weft-bench" p2p "${raw[@]}" -b "$1" -e "$1" --rounds 15 --connects 0 \
     >"$log" 2>&1 || { cat "$log" >&2; exit 1; }
   awk -v rails="$rails" -v size="$1" '
     # The ratios are the last columns of a row: latency and bandwidth to each of the raw sides.

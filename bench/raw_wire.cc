@@ -57,8 +57,8 @@ Result<std::vector<fabric::Info>> spread(std::vector<fabric::Info> offers, std::
     taken.push_back(std::move(offer));
   }
   if (std::ssize(taken) == count) return taken;
-  return fail(Code::kMissing, text("--raw-rails %d: libfabric offers %zu NICs of provider %s on one network here",
-                                   count, taken.size(), taken[0].provider().c_str()));
+  return fail(Code::kMissing, text("--raw-rails %d: libfabric offers %zu NIC%s of provider %s on one network here",
+                                   count, taken.size(), taken.size() == 1 ? "" : "s", taken[0].provider().c_str()));
 }
 
 }  // namespace

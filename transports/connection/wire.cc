@@ -81,8 +81,8 @@ Result<ConnectHandle> parse_handle(std::span<const std::byte, kHandleBytes> byte
   }
   if (handle.transport != transport) {
     return fail(Code::kRemote,
-                "connect handle refused: the peer uses another transport; set the same WEFT_PROVIDER on "
-                "every node and check that all nodes have the same kind of NIC");
+                "connect handle refused: the peer uses another transport; set the same WEFT_PROTOCOL and "
+                "WEFT_PROVIDER on every node, and check that all nodes have the same kind of NIC and libfabric");
   }
   if (handle.address_size == 0 || handle.address_size > kMaxAddressBytes || !is_terminated(handle.host)) {
     return fail(Code::kArgument, "connect handle refused: its fields are out of range");
