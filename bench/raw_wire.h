@@ -12,6 +12,7 @@
 #include "bench/wire_buffers.h"
 #include "transports/fabric/info.h"
 #include "transports/fabric/library.h"
+#include "transports/rdma/stripes.h"
 #include "weft/post.h"
 #include "weft/result.h"
 
@@ -87,9 +88,9 @@ class RawWire {
 
  private:
   static constexpr std::size_t kBatch = 8;
-  /// As Weft cuts, so that both do the same (kMinStripeBytes and kStripeAlignment of the RDMA protocol).
-  static constexpr std::size_t kLeastPart = 128 * 1024;
-  static constexpr std::size_t kAlignment = 128;
+  /// As Weft cuts, so that both do the same.
+  static constexpr std::size_t kLeastPart = rdma::kMinStripeBytes;
+  static constexpr std::size_t kAlignment = rdma::kStripeAlignment;
   static constexpr unsigned kPartsShift = 16;  ///< immediate data: the slot, and above it in how many parts it comes
 
   RawWire(fabric::Library library, bool one_sided, const WireBuffers& buffers)

@@ -30,7 +30,7 @@ Result<Peer*> PeerTable::acquire(std::span<const std::byte> address) {
     if (predecessor == nullptr) predecessor = owner_among_retired(address);
     // The provider may give one entry to both, so there is only one: it goes over to the successor.
     Result<fi_addr_t> inserted = FI_ADDR_UNSPEC;
-    if (predecessor != nullptr && predecessor->owns_address_) {
+    if (predecessor != nullptr) {
       predecessor->owns_address_ = false;
       inserted = predecessor->address_;
     } else {

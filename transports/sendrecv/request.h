@@ -30,7 +30,7 @@ struct SendRequest : Request {
   fabric::Operation operation;
   std::size_t size = 0;
   std::uint64_t tag = 0;                 ///< as on the wire, for messages about it
-  const MemoryHandle* memory = nullptr;  ///< of its buffer, while the provider has it; only compared
+  const MemoryHandle* memory = nullptr;  ///< of its buffer, while pending; only compared
   SendRequest* following = nullptr;      ///< the next in the ring
 };
 

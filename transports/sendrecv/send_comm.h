@@ -32,7 +32,6 @@ class SendComm final : public Comm {
   // For progress.
   static void complete(SendRequest& request) noexcept {
     request.state = RequestState::kDone;
-    request.memory = nullptr;
     request.comm->operation_ended();
   }
   static void complete_error(SendRequest& request, const fabric::CompletionError& error) noexcept;

@@ -120,11 +120,13 @@ Status withdraw(Device& device, const MemoryHandle* memory) noexcept {
   const auto users = [&] {
     std::string names;
     device.for_each([&](const Addressable& object) {
+      // Only communicators use memory.
       if (object.uses(memory)) names += (names.empty() ? "" : ", ") + static_cast<const Comm&>(object).peer().name();
     });
     return names;
   };
-  for (auto deadline = Clock::now() + kReceiveGrace; true; std::this_thread::yield()) {
+  const auto deadline = Clock::now() + kReceiveGrace;
+  for (;; std::this_thread::yield()) {
     const SpinGuard guard(device.lock());
     device.for_each([memory](Addressable& object) { object.withdraw(memory); });
     if (users().empty()) return {};
